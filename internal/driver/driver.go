@@ -1,0 +1,83 @@
+package driver
+
+import (
+	"os"
+
+	"github.com/reins-browser/reins"
+)
+
+// Options start one driver process.
+type Options struct {
+	ToBrowser   *os.File // the parent keeps both; the driver gets copies
+	FromBrowser *os.File
+	Previous    Handover // what the driver before left behind; zero for the first
+	Settings    Settings
+	// Events is called in order, from one goroutine, until the process is
+	// reaped; it must return soon.
+	Events func(Event)
+}
+
+// Settings hold for the life of one connection.
+type Settings struct {
+	Connection uint64                 `json:"connection"` // this connection's number, from 1
+	Message    int64                  `json:"message"`    // bound of one DevTools message, bytes
+	Memory     int64                  `json:"memory"`     // bound of the driver, bytes
+	Tabs       int                    `json:"tabs"`       // TAB-4
+	Downloads  string                 `json:"downloads"`  // path inside the cell
+	Navigation reins.NavigationPolicy `json:"navigation"` // wording only; the cell's policies hold
+	Width      int                    `json:"width"`      // viewport, CSS pixels
+	Height     int                    `json:"height"`
+	Scale      float64                `json:"scale"`
+	Engine     reins.Engine           `json:"engine"`
+	Locale     string                 `json:"locale"`
+	UserAgent  string                 `json:"user_agent,omitempty"` // empty: an ordinary Chromium's of its version
+}
+
+// Handover is what a driver tells the parent as it goes, so that the next one
+// can take over (DRV-2): the IDs of its browser session and page sessions.
+type Handover struct {
+	Browser string   `json:"browser,omitempty"`
+	Pages   []string `json:"pages,omitempty"`
+}
+
+// Command is one action for the browser.
+type Command struct {
+	Action reins.Action
+	Lease  string            // whose previous snapshot "changes" compares with
+	Files  map[string]string // artifact ID to path inside the cell, for a file control
+}
+
+// Reply is what a command came to. Result lacks what only the parent knows:
+// Meta, and the artifacts for Picture and Downloads.
+type Reply struct {
+	Result    reins.Result `json:"result"`
+	Picture   *Picture     `json:"picture,omitempty"`   // of a screenshot
+	Downloads []Saved      `json:"downloads,omitempty"` // same order as Result's, where State is completed
+}
+
+// Picture is a screenshot's bytes, and the same fit for a model when asked.
+type Picture struct {
+	Width     int    `json:"width"`
+	Height    int    `json:"height"`
+	Scaled    bool   `json:"scaled,omitempty"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"-"`
+	Model     []byte `json:"-"`                    // at most 8,000 px a side and about 1 MB; empty when not asked for
+	ModelType string `json:"model_type,omitempty"` // media type of Model
+}
+
+// Saved is a finished download in the cell's folder, under its GUID.
+type Saved struct {
+	GUID string `json:"guid"`
+	Name string `json:"name"` // as the page wants it: made safe, bounded
+	URL  string `json:"url"`
+	Size int64  `json:"size"`
+}
+
+// Event tells the parent what happened in the browser.
+type Event struct {
+	Kind  string    `json:"kind"` // "tab_opened", "tab_closed", "tab_updated", "tab_selected", "page_crashed", "dialog", "dialog_closed", "download"
+	Tab   reins.Tab `json:"tab"`
+	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action
+	Note  string    `json:"note,omitempty"`
+}

@@ -1,0 +1,104 @@
+package reins
+
+import (
+	"context"
+	"time"
+)
+
+// Class classifies an operation for the gate (GATE-1).
+type Class string
+
+// The classes.
+const (
+	ClassRawInput    Class = "raw-input"
+	ClassFrameStream Class = "frame-stream"
+	ClassViewport    Class = "viewport"
+	ClassNavigation  Class = "navigation"
+	ClassTab         Class = "tab"
+	ClassAgentAction Class = "agent-action"
+	ClassArtifact    Class = "artifact"
+	ClassControl     Class = "control"
+)
+
+// Call is an action together with how it is asked for.
+type Call struct {
+	Action Action
+	// Key makes the call idempotent under its lease (OPS-5): at most 128
+	// bytes; empty means none.
+	Key string
+	// Progress, when not nil, is told what a waiting call waits for. It must
+	// return at once and may be called from any goroutine until Do returns.
+	Progress func(Progress)
+}
+
+// Progress says what a waiting operation waits for (OPS-4).
+type Progress struct {
+	Stage    string `json:"stage"`    // "queue", "browser", "running"
+	Position int    `json:"position"` // operations ahead, for "queue"
+}
+
+// Operation is one admitted unit of work, as the gate sees it.
+type Operation struct {
+	ID        string    `json:"operation"`
+	Authority Authority `json:"authority"`
+	Action    Action    `json:"-"` // complete; hosts may inspect, never keep
+	Verb      Verb      `json:"verb"`
+	Class     Class     `json:"class"`
+	Tab       TabID     `json:"tab,omitempty"`
+	Ref       Ref       `json:"ref,omitempty"`
+	Started   time.Time `json:"started"`
+}
+
+// Outcome is how an operation ended (OPS-6).
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeCompleted Outcome = "completed"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeCancelled Outcome = "cancelled"
+	OutcomeUnknown   Outcome = "unknown"
+)
+
+// Record is one line of the audit trail (GATE-3, GATE-4). It holds no typed
+// text, token, password, cookie or page body.
+type Record struct {
+	Time         time.Time     `json:"time"`
+	Operation    string        `json:"operation,omitempty"`
+	Project      string        `json:"project"`
+	Resource     string        `json:"resource"`
+	Actor        string        `json:"actor,omitempty"`
+	Role         Role          `json:"role,omitempty"`
+	CapabilityID string        `json:"capability,omitempty"`
+	LeaseID      string        `json:"lease,omitempty"`
+	Run          string        `json:"run,omitempty"`
+	Revision     uint64        `json:"revision,omitempty"`
+	Incarnation  uint64        `json:"incarnation,omitempty"`
+	Tab          TabID         `json:"tab,omitempty"`
+	Action       string        `json:"action"` // a verb, or what the runtime did: "start", "releaseParticipant", "egress"
+	Class        Class         `json:"class,omitempty"`
+	Target       *Target       `json:"target,omitempty"`
+	Outcome      Outcome       `json:"outcome"`
+	Code         Code          `json:"code,omitempty"`
+	Detail       string        `json:"detail,omitempty"`
+	Duration     time.Duration `json:"duration_ns"`
+}
+
+// Target is what an operation acted on, as the page names it: page content,
+// bounded to 256 characters each.
+type Target struct {
+	Role string `json:"role"`
+	Name string `json:"name"`
+}
+
+// Hooks are the host's policy (HK). Authorize is required.
+type Hooks struct {
+	// Authorize is asked before a capability is issued or renewed, with the
+	// complete binding. An error, a panic or no answer in time is a no.
+	Authorize func(context.Context, Binding) error
+	// BeforeOperation, when set, is asked before any side effect (GATE-1).
+	BeforeOperation func(context.Context, Operation) error
+	// Audit, when set, receives records in order. It is called from one
+	// goroutine; what does not fit a bounded buffer is dropped and counted.
+	Audit func(Record)
+}
