@@ -2,6 +2,7 @@ package reins
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -176,6 +177,11 @@ type Capability struct {
 	Expires time.Time `json:"expires"`
 }
 
+// LogValue leaves the token out of structured logs.
+func (c Capability) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("capability", c.ID), slog.Time("expires", c.Expires))
+}
+
 // Token is the secret of a capability: 256 random bits as text. It hides
 // itself from fmt and slog; convert it to string to hand it over.
 type Token string
@@ -183,8 +189,8 @@ type Token string
 // String hides the token.
 func (Token) String() string { return "[token]" }
 
-// GoString hides the token.
-func (Token) GoString() string { return "[token]" }
+// LogValue hides the token.
+func (Token) LogValue() slog.Value { return slog.StringValue("[token]") }
 
 // Format hides the token whatever the verb.
 func (Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[token]") }

@@ -1,0 +1,40 @@
+# Everything goes through here; `make help` lists it. `make run` and `make test`
+# prepare a fresh Debian or Ubuntu machine first (see scripts/setup).
+
+GO     ?= go
+AS     := $(CURDIR)/scripts/as-user
+TESTS  ?= ./...
+FLAGS  ?=
+
+.PHONY: help run test lint bench build setup cover fuzz
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+run: setup build ## prepare the machine and walk through the demo: make run [ARGS=--once]
+	@bin/reins demo $(ARGS)
+
+test: setup build ## prepare the machine and run every test, with the race detector
+	$(GO) vet ./...
+	REINS_BIN=$(CURDIR)/bin/reins $(GO) test -race -timeout 20m -p 1 -exec "$(AS)" $(FLAGS) $(TESTS)
+
+build: ## build bin/reins
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/reins ./cmd/reins
+
+setup: ## install what is missing from the system's packages
+	@scripts/setup
+
+lint: ## formatting, vet, staticcheck
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench: setup build ## measure every verb through MCP against the floor, as ratios
+	$(GO) build -o bin/reins-bench ./internal/bench
+	@$(AS) bin/reins-bench $(ARGS)
+
+cover: ## test coverage by package
+	$(GO) test -exec "$(AS)" -cover $(TESTS)
+
+fuzz: ## fuzz what comes from outside, a minute each
+	@scripts/fuzz

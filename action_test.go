@@ -1,0 +1,136 @@
+package reins_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/reins-browser/reins"
+)
+
+func ms(n int) *reins.Duration {
+	d := reins.Duration(time.Duration(n) * time.Millisecond)
+	return &d
+}
+
+var everyAction = []struct {
+	action reins.Action
+	json   string
+}{
+	{reins.Navigate{URL: "example.com", Wait: "load", Timeout: *ms(5000)}, `{"verb":"navigate","url":"example.com","wait":"load","timeout_ms":5000}`},
+	{reins.Snapshot{}, `{"verb":"snapshot"}`},
+	{reins.Snapshot{Tab: "t2", Ref: "f1e4", MaxBytes: 2000, Depth: 3, Interactive: true, Find: "x", Changes: true, Cursor: "c"},
+		`{"verb":"snapshot","tab":"t2","ref":"f1e4","max_bytes":2000,"depth":3,"interactive":true,"find":"x","changes":true,"cursor":"c"}`},
+	{reins.Screenshot{FullPage: true, Format: "jpeg", Quality: 70, Scale: "device", Image: true},
+		`{"verb":"screenshot","full_page":true,"format":"jpeg","quality":70,"scale":"device","image":true}`},
+	{reins.Click{Ref: "f1e1", Button: "right", Count: 2, Modifiers: []string{"Shift"}, Position: &reins.Point{X: 1, Y: 2}, Waits: reins.Waits{Settle: ms(0), Snapshot: true}},
+		`{"verb":"click","ref":"f1e1","button":"right","count":2,"modifiers":["Shift"],"position":{"x":1,"y":2},"settle_ms":0,"snapshot":true}`},
+	{reins.Fill{Ref: "f1e1", Value: reins.TextValue(""), Submit: true}, `{"verb":"fill","ref":"f1e1","value":"","submit":true}`},
+	{reins.Fill{Ref: "f1e1", Value: reins.CheckedValue(false)}, `{"verb":"fill","ref":"f1e1","value":false}`},
+	{reins.Fill{Ref: "f1e1", Value: reins.Value{Options: []string{"a", "b"}}}, `{"verb":"fill","ref":"f1e1","value":["a","b"]}`},
+	{reins.Fill{Ref: "f1e1", Value: reins.Value{Artifacts: []string{"a1"}}}, `{"verb":"fill","ref":"f1e1","value":{"artifacts":["a1"]}}`},
+	{reins.Press{Key: "Control+A"}, `{"verb":"press","key":"Control+A"}`},
+	{reins.ListTabs{}, `{"verb":"list_tabs"}`},
+	{reins.OpenTab{URL: "about:blank"}, `{"verb":"open_tab","url":"about:blank"}`},
+	{reins.SelectTab{Tab: "t1"}, `{"verb":"select_tab","tab":"t1"}`},
+	{reins.CloseTab{Tab: "t1", Force: true}, `{"verb":"close_tab","tab":"t1","force":true}`},
+	{reins.Type{Text: "né"}, `{"verb":"type","text":"né"}`},
+	{reins.PressKey{Key: "F5"}, `{"verb":"press_key","key":"F5"}`},
+	{reins.ListArtifacts{}, `{"verb":"list_artifacts"}`},
+	{reins.ReadArtifact{Artifact: "a1", Offset: 5, Length: 10}, `{"verb":"read_artifact","artifact":"a1","offset":5,"length":10}`},
+	{reins.DeleteArtifact{Artifact: "a1"}, `{"verb":"delete_artifact","artifact":"a1"}`},
+}
+
+func TestActionJSON(t *testing.T) {
+	seen := map[reins.Verb]bool{}
+	for _, c := range everyAction {
+		got, err := reins.EncodeAction(c.action)
+		if err != nil || string(got) != c.json {
+			t.Errorf("EncodeAction(%#v) = %s, %v; want %s", c.action, got, err, c.json)
+		}
+		back, err := reins.DecodeAction([]byte(c.json))
+		if err != nil {
+			t.Errorf("DecodeAction(%s): %v", c.json, err)
+		} else if diff := cmp.Diff(c.action, back); diff != "" {
+			t.Errorf("DecodeAction(%s): %s", c.json, diff)
+		}
+		seen[c.action.Verb()] = true
+	}
+	for _, v := range reins.AgentVerbs() {
+		if !seen[v] {
+			t.Errorf("verb %s has no case here", v)
+		}
+	}
+}
+
+func TestActionRefusals(t *testing.T) {
+	for _, c := range []struct{ json, names string }{
+		{`[]`, "object"},
+		{`{"verb":"eval"}`, "eval"},
+		{`{"verb":"click","ref":"e1","project":"p"}`, "project"},
+		{`{"verb":"click"}`, "ref is missing"},
+		{`{"verb":"click","ref":"e1","count":4}`, "count"},
+		{`{"verb":"click","ref":"e1","button":"thumb"}`, "button"},
+		{`{"verb":"click","ref":"e1","modifiers":["Hyper"]}`, "Hyper"},
+		{`{"verb":"click","ref":"e1","settle_ms":60001}`, "settle_ms"},
+		{`{"verb":"click","ref":"e1","settle_ms":"1s"}`, "milliseconds"},
+		{`{"verb":"fill","ref":"e1"}`, "value"},
+		{`{"verb":"fill","ref":"e1","value":null}`, "value"},
+		{`{"verb":"fill","ref":"e1","value":{"path":"/etc/passwd"}}`, "value"},
+		{`{"verb":"navigate","url":""}`, "url"},
+		{`{"verb":"navigate","url":"x","wait":"idle"}`, "idle"},
+		{`{"verb":"navigate","url":"x","timeout_ms":99}`, "timeout_ms"},
+		{`{"verb":"snapshot","max_bytes":999}`, "max_bytes"},
+		{`{"verb":"screenshot","ref":"e1","full_page":true}`, "not both"},
+		{`{"verb":"press"}`, "key is missing"},
+		{`{"verb":"read_artifact","artifact":"../x"}`, "artifact"},
+		{`{"verb":"select_tab"}`, "tab is missing"},
+		{`{"verb":"navigate","url":"` + strings.Repeat("a", reins.MaxURL+1) + `"}`, "bytes"},
+		{`{"verb":"fill","ref":"e1","value":"` + strings.Repeat("a", reins.MaxFill+1) + `"}`, "bytes"},
+	} {
+		_, err := reins.DecodeAction([]byte(c.json))
+		e := reins.AsError(err)
+		if e == nil || e.Code != reins.CodeInvalidInput || !strings.Contains(e.Message, c.names) {
+			t.Errorf("DecodeAction(%.80s) = %v; want invalid_input naming %q", c.json, err, c.names)
+		}
+	}
+}
+
+func TestVerbDecisions(t *testing.T) { // CAP-7, GATE-1
+	if got := reins.DefaultVerbs(); len(got) != 6 {
+		t.Errorf("default verbs: %v", got)
+	}
+	if c := reins.VerbNavigate.Class(reins.RoleAgent); c != reins.ClassAgentAction {
+		t.Errorf("an agent's navigate classifies as %s", c)
+	}
+	if c := reins.VerbNavigate.Class(reins.RoleHuman); c != reins.ClassNavigation {
+		t.Errorf("a person's navigate classifies as %s", c)
+	}
+	if c := reins.VerbReadArtifact.Class(reins.RoleAgent); c != reins.ClassArtifact {
+		t.Errorf("an agent's read_artifact classifies as %s", c)
+	}
+}
+
+func FuzzDecodeAction(f *testing.F) {
+	for _, c := range everyAction {
+		f.Add([]byte(c.json))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := reins.DecodeAction(b)
+		if err != nil {
+			if c := reins.CodeOf(err); c != reins.CodeInvalidInput {
+				t.Fatalf("code %s for %q", c, b)
+			}
+			return
+		}
+		out, err := reins.EncodeAction(a)
+		if err != nil || !json.Valid(out) {
+			t.Fatalf("EncodeAction(%#v) = %s, %v", a, out, err)
+		}
+		if _, err := reins.DecodeAction(out); err != nil {
+			t.Fatalf("%s does not decode again: %v", out, err)
+		}
+	})
+}
