@@ -444,6 +444,10 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := parseEnvelope(b)
+		var keys map[string]json.RawMessage
+		if err != nil || json.Unmarshal(b, &keys) != nil {
+			return
+		}
 		var want struct {
 			ID     *int64
 			Result json.RawMessage
