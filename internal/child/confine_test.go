@@ -146,8 +146,9 @@ func TestMemoryBoundEndsTheChild_DRV3(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("still running")
 	}
-	// The runtime says "out of memory" or fails where it found out.
-	if p.Exit().Code != 2 || strings.Contains(p.Stderr(), "took") {
+	// The runtime says "out of memory", fails where it found out, or is the
+	// race detector's; an entry that returned would have exited with 0 or 1.
+	if code := p.Exit().Code; code == 0 || code == 1 || strings.Contains(p.Stderr(), "took") {
 		t.Errorf("%s: %.200q", p.Exit(), p.Stderr())
 	}
 }
