@@ -119,6 +119,35 @@ func TestEventsBeforeReply(t *testing.T) {
 	}
 }
 
+// Then's outcomes come in order with events, and when nothing can answer.
+func TestThen(t *testing.T) {
+	c, p := connect(t, Options{})
+	var seen []string
+	s := c.Session("S", func(e Event) { seen = append(seen, e.Method) })
+	Then(s, page.Navigate, page.NavigateParams{}, func(r page.NavigateResult, err error) {
+		seen = append(seen, fmt.Sprintf("%s %v", r.FrameID, err))
+	})
+	id := p.read().ID
+	p.write(`{"method":"A","params":{},"sessionId":"S"}`)
+	p.write(`{"id":%d,"result":{"frameId":"F"},"sessionId":"S"}`, id)
+	p.write(`{"method":"B","params":{},"sessionId":"S"}`)
+	call := s.Send("X", nil)
+	p.write(`{"id":%d,"result":{},"sessionId":"S"}`, p.read().ID)
+	if err := call.Wait(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(seen, ", "); got != "A, F <nil>, B" {
+		t.Errorf("handled %q", got)
+	}
+	ended := make(chan error, 1)
+	Then(s, page.Navigate, page.NavigateParams{}, func(_ page.NavigateResult, err error) { ended <- err })
+	p.read()
+	s.End()
+	if err := <-ended; !errors.Is(err, ErrSessionEnded) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // countWrites counts the writes that reach a pipe.
 type countWrites struct {
 	io.WriteCloser

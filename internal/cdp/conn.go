@@ -69,16 +69,18 @@ func (c *Conn) Root() *Session { return c.root }
 func (c *Conn) Session(id string, handle func(Event)) *Session {
 	s := &Session{conn: c, id: id, handle: handle, done: make(chan struct{})}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	var failed calls
 	if c.err != nil {
 		s.err = c.err
 		close(s.done)
-		return s
+	} else {
+		if old := c.sessions[id]; old != nil {
+			failed = c.endSessionLocked(old, ErrSessionEnded)
+		}
+		c.sessions[id] = s
 	}
-	if old := c.sessions[id]; old != nil {
-		c.endSessionLocked(old, ErrSessionEnded)
-	}
-	c.sessions[id] = s
+	c.mu.Unlock()
+	failed.finish(ErrSessionEnded)
 	return s
 }
 
@@ -108,19 +110,23 @@ func (c *Conn) end(cause error) {
 		return
 	}
 	c.err = fmt.Errorf("%w: %w", ErrClosed, cause)
+	var failed calls
 	for _, s := range c.sessions {
-		c.endSessionLocked(s, c.err)
+		failed = append(failed, c.endSessionLocked(s, c.err)...)
 	}
 	close(c.done)
+	err := c.err
 	c.mu.Unlock()
+	failed.finish(err)
 	c.r.Close()
 	c.w.Close()
 }
 
-// endSessionLocked ends s and every call that waits on it.
-func (c *Conn) endSessionLocked(s *Session, cause error) {
+// endSessionLocked ends s and returns the calls that waited on it, which the
+// caller fails once it has left the lock.
+func (c *Conn) endSessionLocked(s *Session, cause error) (failed calls) {
 	if s.err != nil {
-		return
+		return nil
 	}
 	s.err = cause
 	delete(c.sessions, s.id)
@@ -128,8 +134,18 @@ func (c *Conn) endSessionLocked(s *Session, cause error) {
 	for id, p := range c.pending {
 		if p.session == s {
 			delete(c.pending, id)
-			p.finish(nil, cause)
+			failed = append(failed, p)
 		}
+	}
+	return failed
+}
+
+// calls that were taken from the pending ones.
+type calls []*Pending
+
+func (cs calls) finish(cause error) {
+	for _, p := range cs {
+		p.finish(nil, cause)
 	}
 }
 
@@ -139,34 +155,35 @@ type Request struct {
 	Params any
 }
 
-// send queues requests of s so that they leave together.
-func (c *Conn) send(s *Session, requests []Request) []*Pending {
-	calls := make([]*Pending, len(requests))
+// send queues requests of s so that they leave together; each calls then, when
+// not nil, as it finishes.
+func (c *Conn) send(s *Session, requests []Request, then func(*Pending)) []*Pending {
+	sent := make([]*Pending, len(requests))
 	var out []byte
 	ends := make([]int, 0, len(requests)) // of the parts in out, each before its ID
 	for i, r := range requests {
-		calls[i] = &Pending{session: s, method: r.Method, done: make(chan struct{})}
+		sent[i] = &Pending{session: s, method: r.Method, then: then, done: make(chan struct{})}
 		body, err := encodeBody(s.id, r)
 		if err != nil { // our own parameters do not encode: nothing is sent
-			for j := range calls {
-				if calls[j] == nil {
-					calls[j] = &Pending{session: s, method: requests[j].Method, done: make(chan struct{})}
+			for j := range sent {
+				if sent[j] == nil {
+					sent[j] = &Pending{session: s, method: requests[j].Method, done: make(chan struct{})}
 				}
-				calls[j].finish(nil, err)
+				sent[j].finish(nil, err)
 			}
-			return calls
+			return sent
 		}
 		out = append(out, body...)
 		ends = append(ends, len(out))
 	}
 	c.mu.Lock()
 	err := s.err
-	if err == nil && (len(c.pending)+len(calls) > c.opts.InFlight || int64(len(c.out)+len(out)) > c.opts.Backlog) {
+	if err == nil && (len(c.pending)+len(sent) > c.opts.InFlight || int64(len(c.out)+len(out)) > c.opts.Backlog) {
 		err = ErrOverload
 	}
 	if err == nil {
 		start := 0
-		for i, p := range calls {
+		for i, p := range sent {
 			p.id = c.nextIDLocked()
 			c.pending[p.id] = p
 			c.out = appendMessage(c.out, p.id, out[start:ends[i]])
@@ -176,12 +193,12 @@ func (c *Conn) send(s *Session, requests []Request) []*Pending {
 	c.mu.Unlock()
 	switch {
 	case errors.Is(err, ErrOverload):
-		for _, p := range calls {
+		for _, p := range sent {
 			p.finish(nil, err)
 		}
 		c.end(err)
 	case err != nil:
-		for _, p := range calls {
+		for _, p := range sent {
 			p.finish(nil, err)
 		}
 	default:
@@ -190,7 +207,7 @@ func (c *Conn) send(s *Session, requests []Request) []*Pending {
 		default:
 		}
 	}
-	return calls
+	return sent
 }
 
 // nextIDLocked returns an ID that no unanswered call has. The browser takes
@@ -301,15 +318,16 @@ func (c *Conn) drop(over *oversize) {
 	e := over.envelope()
 	cause := fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLarge, over.size, c.opts.Message)
 	c.mu.Lock()
-	s := c.sessions[e.session]
-	if s == nil || s == c.root {
+	var failed calls
+	switch s := c.sessions[e.session]; {
+	case s == c.root:
 		if p := c.pending[e.id]; e.hasID && p != nil && p.session == s {
 			delete(c.pending, e.id)
-			p.finish(nil, cause)
+			failed = calls{p}
 		}
-		c.mu.Unlock()
-		return
+	case s != nil:
+		failed = c.endSessionLocked(s, cause)
 	}
-	c.endSessionLocked(s, cause)
 	c.mu.Unlock()
+	failed.finish(cause)
 }

@@ -32,6 +32,17 @@ func Is[E any](e Event, k proto.Event[E]) (E, bool) {
 	return v, true
 }
 
+// Then queues a typed command and returns; handle gets its outcome in order with
+// the browser's events, under the rules of a handler: it returns soon and waits
+// for no reply. A call that can no longer be answered is handled too, in the
+// goroutine that ended it.
+func Then[P, R any](s *Session, c proto.Command[P, R], params P, handle func(R, error)) {
+	s.conn.send(s, []Request{{c.Method, params}}, func(p *Pending) {
+		v, err := Reply[R]{p}.Wait(context.Background())
+		handle(v, err)
+	})
+}
+
 // Session is one flat session of a connection.
 type Session struct {
 	conn   *Conn
@@ -61,18 +72,19 @@ func (s *Session) Err() error {
 // ErrSessionEnded, later events are dropped. The browser is not told.
 func (s *Session) End() {
 	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	s.conn.endSessionLocked(s, ErrSessionEnded)
+	failed := s.conn.endSessionLocked(s, ErrSessionEnded)
+	s.conn.mu.Unlock()
+	failed.finish(ErrSessionEnded)
 }
 
 // Send queues a call and returns without waiting for anything. The reply may
 // be left alone.
 func (s *Session) Send(method string, params any) *Pending {
-	return s.conn.send(s, []Request{{method, params}})[0]
+	return s.conn.send(s, []Request{{method, params}}, nil)[0]
 }
 
 // SendAll queues calls that leave in one write, in order.
-func (s *Session) SendAll(requests ...Request) []*Pending { return s.conn.send(s, requests) }
+func (s *Session) SendAll(requests ...Request) []*Pending { return s.conn.send(s, requests, nil) }
 
 // Call sends and waits. A nil result is not decoded.
 func (s *Session) Call(ctx context.Context, method string, params, result any) error {
@@ -84,7 +96,8 @@ type Pending struct {
 	session *Session
 	method  string
 	id      int64
-	done    chan struct{} // closed once body and err are set
+	then    func(*Pending) // called by finish; may be nil
+	done    chan struct{}  // closed once body and err are set
 	body    []byte
 	err     error
 }
@@ -93,6 +106,9 @@ type Pending struct {
 func (p *Pending) finish(body []byte, err error) {
 	p.body, p.err = body, err
 	close(p.done)
+	if p.then != nil {
+		p.then(p)
+	}
 }
 
 // Done is closed when the call was answered or can no longer be.
