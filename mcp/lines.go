@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine bounds one message from a client: above the largest value to fill in
+// (1 MiB, of which JSON can make six times as much).
+const maxLine = 8 << 20
+
+// Lines is the transport of a local client: one JSON message a line, in and out.
+// What is not a message is answered as the protocol has it, and reading goes on:
+// one bad line does not end a session. Use it once.
+type Lines struct {
+	in  io.Reader
+	out io.Writer
+
+	closeOnce sync.Once
+	closed    chan struct{}
+	gone      chan struct{}
+	incoming  chan jsonrpc.Message
+
+	mu sync.Mutex // of writes to out
+}
+
+// NewLines reads messages from in and writes to out. Close does not close either;
+// reading goes on in the background until in ends or fails.
+func NewLines(in io.Reader, out io.Writer) *Lines {
+	return &Lines{in: in, out: out, closed: make(chan struct{}), gone: make(chan struct{}), incoming: make(chan jsonrpc.Message)}
+}
+
+// Gone is closed when the client closed its end, at once, whatever calls are
+// still running.
+func (l *Lines) Gone() <-chan struct{} { return l.gone }
+
+// Connect implements the SDK's Transport.
+func (l *Lines) Connect(context.Context) (sdk.Connection, error) {
+	go l.receive()
+	return l, nil
+}
+
+// SessionID implements the SDK's Connection.
+func (l *Lines) SessionID() string { return "" }
+
+// Close implements the SDK's Connection.
+func (l *Lines) Close() error {
+	l.closeOnce.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Read implements the SDK's Connection.
+func (l *Lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg := <-l.incoming:
+		return msg, nil
+	case <-l.gone:
+		return nil, io.EOF
+	case <-l.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements the SDK's Connection.
+func (l *Lines) Write(_ context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return l.write(data)
+}
+
+func (l *Lines) write(data []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.out.Write(append(data, '\n'))
+	return err
+}
+
+// receive hands on messages until the client is gone or the connection closed.
+func (l *Lines) receive() {
+	defer close(l.gone)
+	in := bufio.NewReaderSize(l.in, 64<<10)
+	for {
+		line, err := readLine(in)
+		switch {
+		case errors.Is(err, bufio.ErrTooLong):
+			l.refuse(jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message is longer than %d bytes", maxLine))
+			continue
+		case len(bytes.TrimSpace(line)) > 0:
+			if !l.take(line) {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take hands on the messages of a line; false means that nobody reads any more.
+func (l *Lines) take(line []byte) bool {
+	var parts []json.RawMessage
+	if json.Unmarshal(line, &parts) != nil || len(parts) == 0 { // not a batch
+		parts = []json.RawMessage{line}
+	}
+	for _, part := range parts {
+		if !json.Valid(part) {
+			l.refuse(jsonrpc.CodeParseError, "the line is not JSON")
+			continue
+		}
+		msg, err := jsonrpc.DecodeMessage(part)
+		if err != nil {
+			l.refuse(jsonrpc.CodeInvalidRequest, "the line is not a JSON-RPC 2.0 message")
+			continue
+		}
+		select {
+		case l.incoming <- msg:
+		case <-l.closed:
+			return false
+		}
+	}
+	return true
+}
+
+// refuse answers what has no ID that could be answered.
+func (l *Lines) refuse(code int, sentence string) {
+	data, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": sentence},
+	})
+	if err == nil {
+		_ = l.write(data) // a client that does not read any more ends the next write too
+	}
+}
+
+// readLine returns the next line without keeping more than the bound; a longer
+// one is skipped as a whole.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if !long && len(line)+len(part) > maxLine {
+			line, long = nil, true
+		}
+		if !long {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long && err == nil {
+			err = bufio.ErrTooLong
+		}
+		return line, err
+	}
+}
