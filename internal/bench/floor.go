@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+// floor drives a plain Chromium by the least DevTools calls.
+type floor struct {
+	cmd     *exec.Cmd
+	profile string
+	conn    *cdp.Conn
+	page    *cdp.Session
+
+	mu     sync.Mutex
+	loaded chan struct{} // closed at the next DOMContentLoaded of loader
+	loader string
+	seen   map[string]bool
+
+	button, field point
+}
+
+// point is where something is, in CSS pixels.
+type point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+var flags = []string{
+	"--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",
+	"--password-store=basic", "--disable-background-networking", "--disable-component-update",
+	"--disable-sync", "--disable-default-apps", "--disable-domain-reliability", "--disable-breakpad",
+	"--disable-crash-reporter", "--no-pings", "--disable-search-engine-choice-screen",
+	"--disable-client-side-phishing-detection", "--disable-field-trial-config",
+	"--gaia-url=http://127.0.0.1:1", "--component-updater=url-source=http://127.0.0.1:1/",
+	"--disable-gpu", "--disable-software-rasterizer", "--window-size=1280,800",
+	"--enable-features=NetworkServiceSandbox",
+	"--disable-features=NetworkTimeServiceQuerying,AutofillServerCommunication,OptimizationHints,Translate," +
+		"MediaRouter,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,LensOverlay," +
+		"WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PreloadTopChromeWebUI",
+	"about:blank",
+}
+
+func startFloor(ctx context.Context, o options) (_ *floor, err error) {
+	f := &floor{seen: map[string]bool{}}
+	if f.profile, err = os.MkdirTemp("", "reins-bench-"); err != nil {
+		return nil, err
+	}
+	fromUs, toBrowser, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fromBrowser, fromIt, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	f.cmd = exec.Command(o.chromium, append([]string{"--user-data-dir=" + f.profile}, flags...)...)
+	f.cmd.ExtraFiles = []*os.File{fromUs, fromIt}
+	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := f.cmd.Start(); err != nil {
+		return nil, err
+	}
+	fromUs.Close()
+	fromIt.Close()
+	f.conn = cdp.New(fromBrowser, toBrowser, cdp.Options{})
+	if err := f.attach(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *floor) attach(ctx context.Context) error {
+	var targets struct {
+		TargetInfos []target `json:"targetInfos"`
+	}
+	for len(targets.TargetInfos) == 0 {
+		if err := f.conn.Root().Call(ctx, "Target.getTargets", nil, &targets); err != nil {
+			return err
+		}
+		targets.TargetInfos = keep(targets.TargetInfos, func(t target) bool { return t.Type == "page" })
+	}
+	var attached struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := f.conn.Root().Call(ctx, "Target.attachToTarget",
+		map[string]any{"targetId": targets.TargetInfos[0].ID, "flatten": true}, &attached); err != nil {
+		return err
+	}
+	f.page = f.conn.Session(attached.SessionID, f.event)
+	for _, p := range f.page.SendAll(
+		cdp.Request{Method: "Page.enable"},
+		cdp.Request{Method: "Page.setLifecycleEventsEnabled", Params: map[string]any{"enabled": true}},
+		cdp.Request{Method: "Emulation.setDeviceMetricsOverride", Params: map[string]any{"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false}},
+	) {
+		if err := p.Wait(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type target struct {
+	ID   string `json:"targetId"`
+	Type string `json:"type"`
+}
+
+func keep[T any](in []T, ok func(T) bool) (out []T) {
+	for _, v := range in {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (f *floor) event(e cdp.Event) {
+	if e.Method != "Page.lifecycleEvent" {
+		return
+	}
+	var life struct{ Name, LoaderID string } // encoding/json takes any case
+	if json.Unmarshal(e.Params, &life) != nil || life.Name != "DOMContentLoaded" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen[life.LoaderID] = true
+	if f.loaded != nil && life.LoaderID == f.loader {
+		close(f.loaded)
+		f.loaded = nil
+	}
+}
+
+func (f *floor) navigate(ctx context.Context, url string) error {
+	var nav struct {
+		LoaderID  string `json:"loaderId"`
+		ErrorText string `json:"errorText"`
+	}
+	if err := f.page.Call(ctx, "Page.navigate", map[string]any{"url": url}, &nav); err != nil {
+		return err
+	}
+	if nav.ErrorText != "" {
+		return errors.New(nav.ErrorText)
+	}
+	f.mu.Lock()
+	if f.seen[nav.LoaderID] {
+		f.mu.Unlock()
+		return f.where(ctx)
+	}
+	wait := make(chan struct{})
+	f.loaded, f.loader = wait, nav.LoaderID
+	f.mu.Unlock()
+	select {
+	case <-wait:
+		return f.where(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// where reads the positions that the raw click and fill use, once a page; it
+// is the one call of a navigation that tells final address and title.
+func (f *floor) where(ctx context.Context) error {
+	var out struct {
+		Result struct {
+			Value struct {
+				B point `json:"b"`
+				N point `json:"n"`
+			} `json:"value"`
+		} `json:"result"`
+	}
+	err := f.page.Call(ctx, "Runtime.evaluate", map[string]any{"returnByValue": true, "expression": `(()=>{
+		const at=e=>{if(!e)return{x:0,y:0};const r=e.getBoundingClientRect();return{x:r.x+r.width/2,y:r.y+r.height/2}};
+		return{url:location.href,title:document.title,b:at(document.querySelector('main > button')),n:at(document.getElementById('name'))}})()`}, &out)
+	f.button, f.field = out.Result.Value.B, out.Result.Value.N
+	return err
+}
+
+// plainWalk reads for each element what an outline cannot do without: whether
+// it is rendered, its role or tag, its name or text.
+const plainWalk = `(()=>{const out=[];const walk=(n,d)=>{
+	for(let c=n.firstChild;c;c=c.nextSibling){
+		if(c.nodeType===3){const t=c.data.trim();if(t)out.push(' '.repeat(d)+'- text: '+t);continue}
+		if(c.nodeType!==1)continue;
+		const s=getComputedStyle(c);if(s.display==='none'||s.visibility!=='visible')continue;
+		const role=c.getAttribute('role')||c.localName;
+		const name=c.getAttribute('aria-label')||c.getAttribute('alt')||c.getAttribute('title')||'';
+		out.push(' '.repeat(d)+'- '+role+' "'+name+'"'+(c.disabled?' [disabled]':'')+(c.checked?' [checked]':''));
+		walk(c.shadowRoot||c,d+1)}};
+	walk(document.body,0);return out.join('\n')})()`
+
+func (f *floor) walk(ctx context.Context) error {
+	return f.eval(ctx, plainWalk)
+}
+
+func (f *floor) click(ctx context.Context) error {
+	mouse := func(kind string, buttons, count int) cdp.Request {
+		return cdp.Request{Method: "Input.dispatchMouseEvent", Params: map[string]any{
+			"type": kind, "x": f.button.X, "y": f.button.Y, "button": "left", "buttons": buttons, "clickCount": count}}
+	}
+	calls := f.page.SendAll(mouse("mouseMoved", 0, 0), mouse("mousePressed", 1, 1), mouse("mouseReleased", 0, 1))
+	if err := calls[2].Wait(ctx, nil); err != nil {
+		return err
+	}
+	return f.eval(ctx, `document.getElementById('out').textContent`)
+}
+
+func (f *floor) eval(ctx context.Context, expression string) error {
+	return f.page.Call(ctx, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, nil)
+}
+
+func (f *floor) fill(ctx context.Context, text string) error {
+	if err := f.eval(ctx, `(e=>{e.focus();e.select()})(document.getElementById('name'))`); err != nil {
+		return err
+	}
+	return f.page.Call(ctx, "Input.insertText", map[string]any{"text": text}, nil)
+}
+
+func (f *floor) press(ctx context.Context) error {
+	key := func(kind string) cdp.Request {
+		p := map[string]any{"type": kind, "key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65}
+		if kind == "keyDown" {
+			p["text"] = "a"
+		}
+		return cdp.Request{Method: "Input.dispatchKeyEvent", Params: p}
+	}
+	if err := f.eval(ctx, `document.getElementById('name').focus()`); err != nil {
+		return err
+	}
+	return f.page.SendAll(key("keyDown"), key("keyUp"))[1].Wait(ctx, nil)
+}
+
+func (f *floor) screenshot(ctx context.Context) error {
+	var out struct {
+		Data []byte `json:"data"`
+	}
+	if err := f.page.Call(ctx, "Page.captureScreenshot", map[string]any{"format": "png"}, &out); err != nil {
+		return err
+	}
+	if len(out.Data) == 0 {
+		return fmt.Errorf("the picture is empty")
+	}
+	return nil
+}
+
+func (f *floor) Close() {
+	syscall.Kill(-f.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may be gone
+	f.cmd.Wait()                                      //nolint:errcheck // killed
+	f.conn.Close()
+	os.RemoveAll(f.profile)
+}
