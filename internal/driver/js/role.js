@@ -1,0 +1,147 @@
+// Roles: WAI-ARIA 1.2 and HTML-AAM.
+const ROLES = new Set(('alert alertdialog application article banner blockquote button caption cell checkbox code ' +
+  'columnheader combobox complementary contentinfo definition deletion dialog directory document emphasis feed figure ' +
+  'form generic grid gridcell group heading img image insertion link list listbox listitem log main mark marquee math menu ' +
+  'menubar menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation ' +
+  'progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton ' +
+  'status strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar ' +
+  'tooltip tree treegrid treeitem').split(' '));
+
+const ACTED_ON = new Set(('button checkbox combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio option ' +
+  'radio scrollbar searchbox slider spinbutton switch tab textbox treeitem file color').split(' '));
+
+const GLOBAL_ARIA = ['aria-atomic', 'aria-busy', 'aria-controls', 'aria-current', 'aria-describedby', 'aria-details',
+  'aria-flowto', 'aria-keyshortcuts', 'aria-label', 'aria-labelledby', 'aria-live', 'aria-owns', 'aria-relevant',
+  'aria-roledescription'];
+
+const INPUT_ROLES = {
+  button: 'button', submit: 'button', reset: 'button', image: 'button', checkbox: 'checkbox', radio: 'radio',
+  range: 'slider', number: 'spinbutton', file: 'file', color: 'color', hidden: '',
+};
+
+const SIMPLE = {
+  article: 'article', blockquote: 'blockquote', button: 'button', caption: 'caption', code: 'code', dd: 'definition',
+  del: 'deletion', details: 'group', dfn: 'term', dialog: 'dialog', dt: 'term', em: 'emphasis', fieldset: 'group',
+  figcaption: 'caption', figure: 'figure', h1: 'heading', h2: 'heading', h3: 'heading', h4: 'heading', h5: 'heading',
+  h6: 'heading', hr: 'separator', ins: 'insertion', legend: 'legend', main: 'main', mark: 'mark', math: 'math',
+  menu: 'list', meter: 'meter', nav: 'navigation', ol: 'list', optgroup: 'group', option: 'option', output: 'status',
+  p: 'paragraph', progress: 'progressbar', search: 'search', strong: 'strong', sub: 'subscript', sup: 'superscript',
+  summary: 'button', textarea: 'textbox', time: 'time', ul: 'list', iframe: 'iframe', frame: 'iframe',
+  canvas: 'canvas', video: 'video', audio: 'audio', address: 'group', hgroup: 'group',
+};
+
+const focusable = (el, tag) => {
+  if (el.hasAttribute('tabindex')) return true;
+  switch (tag) {
+    case 'a': case 'area': return el.hasAttribute('href');
+    case 'button': case 'input': case 'select': case 'textarea': return !el.disabled;
+    case 'summary': case 'iframe': return true;
+  }
+  const ce = attr(el, 'contenteditable');
+  return ce !== null && ce !== 'false';
+};
+
+const sectioned = (el) => closest(flatParent(el), (p) => /^(article|aside|main|nav|section)$/.test(p.localName) ||
+  /^(article|complementary|main|navigation|region)$/.test(attr(p, 'role') || ''));
+
+const named = (el) => (attr(el, 'aria-label') || '').trim() || (attr(el, 'aria-labelledby') || '').trim() ||
+  (attr(el, 'title') || '').trim();
+
+const inputRole = (el) => {
+  const type = el.type;
+  if (type in INPUT_ROLES) return type === 'checkbox' && el.hasAttribute('switch') ? 'switch' : INPUT_ROLES[type];
+  const list = el.list !== null && /^(text|search|tel|url|email)$/.test(type);
+  if (list) return 'combobox';
+  return type === 'search' ? 'searchbox' : 'textbox';
+};
+
+// layoutTable tells tables that only arrange things.
+const tableKind = new WeakMap();
+const layoutTable = (table) => {
+  if (tableKind.has(table)) return tableKind.get(table);
+  let layout = false;
+  const role = attr(table, 'role');
+  if (role === 'none' || role === 'presentation') layout = true;
+  else if (!role && !table.caption && !table.tHead && !table.tFoot && !named(table) && !(Number(table.border) > 0) &&
+    !table.querySelector('th,colgroup,col,[scope],[headers]')) {
+    const rows = table.rows;
+    let width = 0;
+    for (let i = 0; i < rows.length && i < 20; i++) width = Math.max(width, rows[i].cells.length);
+    layout = rows.length < 2 || width < 2 || table.querySelector('table') !== null || table.parentElement?.closest('table') !== null;
+  }
+  tableKind.set(table, layout);
+  return layout;
+};
+
+const tableOf = (el) => closest(flatParent(el), (p) => p.localName === 'table' || /^(table|grid|treegrid)$/.test(attr(p, 'role') || ''));
+
+const tablePart = (el, tag) => {
+  const table = tableOf(el);
+  if (!table || (table.localName === 'table' && layoutTable(table) && !/grid|table/.test(attr(table, 'role') || ''))) return 'generic';
+  if (tag === 'tr') return 'row';
+  const grid = /grid/.test(attr(table, 'role') || '');
+  if (tag === 'td') return grid ? 'gridcell' : 'cell';
+  const scope = (attr(el, 'scope') || '').toLowerCase();
+  if (scope.startsWith('row')) return 'rowheader';
+  if (scope.startsWith('col')) return 'columnheader';
+  const row = el.parentElement;
+  if (row && row.querySelector(':scope > td') && !el.closest('thead')) return 'rowheader';
+  return 'columnheader';
+};
+
+const svgNamed = (el) => {
+  if (named(el)) return true;
+  for (const c of el.children) if (c.localName === 'title' && c.textContent.trim()) return true;
+  return false;
+};
+
+const nativeRole = (el, tag) => {
+  switch (tag) {
+    case 'div': case 'span': return 'generic';
+    case 'a': return el.hasAttribute('href') || el.hasAttribute('xlink:href') ? 'link' : 'generic';
+    case 'area': return el.hasAttribute('href') ? 'link' : 'generic';
+    case 'aside': return !sectioned(el) || named(el) ? 'complementary' : 'generic';
+    case 'header': return sectioned(el) ? 'generic' : 'banner';
+    case 'footer': return sectioned(el) ? 'generic' : 'contentinfo';
+    case 'form': return named(el) ? 'form' : 'generic';
+    case 'section': return named(el) ? 'region' : 'generic';
+    case 'img': {
+      const alt = attr(el, 'alt');
+      return alt !== null && !alt.trim() && !named(el) ? 'none' : 'img';
+    }
+    case 'input': return inputRole(el);
+    case 'li': {
+      const p = flatParent(el);
+      const role = p && p.nodeType === 1 ? attr(p, 'role') : null;
+      if (role === 'none' || role === 'presentation') return 'generic';
+      return 'listitem';
+    }
+    case 'select': return el.multiple || el.size > 1 ? 'listbox' : 'combobox';
+    case 'summary': return el.parentElement?.localName === 'details' ? 'button' : 'generic';
+    case 'table': return layoutTable(el) ? 'generic' : 'table';
+    case 'tbody': case 'thead': case 'tfoot': return 'generic';
+    case 'tr': case 'td': case 'th': return tablePart(el, tag);
+    case 'svg': return svgNamed(el) ? 'img' : 'generic';
+    case 'embed': case 'object': return 'iframe';
+  }
+  return Object.hasOwn(SIMPLE, tag) ? SIMPLE[tag] : 'generic';
+};
+
+const roleOf = (el, tag = el.localName) => {
+  const given = attr(el, 'role');
+  if (given) {
+    for (const token of given.toLowerCase().split(/\s+/)) {
+      if (!ROLES.has(token)) continue;
+      if (token === 'none' || token === 'presentation') {
+        if (focusable(el, tag) || GLOBAL_ARIA.some((a) => el.hasAttribute(a))) break;
+        return 'none';
+      }
+      if (token === 'image') return 'img';
+      if (token === 'directory') return 'list';
+      if ((token === 'region' || token === 'form') && !named(el)) break;
+      if (tag === 'input' && el.type === 'file') break;
+      return token;
+    }
+  }
+  return nativeRole(el, tag);
+};

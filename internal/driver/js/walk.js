@@ -1,0 +1,465 @@
+// The walk: one pass over the flat tree, out comes one string (SNAP-7). Its
+// first line is a header, every further one an entry of the outline:
+//   depth ⇥ flags ⇥ role ⇥ number ⇥ name ⇥ states ⇥ value
+// No field can hold a tab or a line end, because white space in page text is
+// squeezed; a line end inside of a value travels as U+2028. Flags: i = can be
+// acted on, t = text, f = frame, u = address, c = closed (what is inside is not listed).
+const SKIPPED = new Set(('script style template head noscript meta link base title param source track datalist defs ' +
+  'clipPath mask marker pattern linearGradient radialGradient metadata symbol desc filter').split(' '));
+
+// Printed only when they hold something; otherwise they are layout.
+const FOLDED = new Set(['generic', 'none', 'presentation', 'rowgroup', 'emphasis', 'strong', 'subscript', 'superscript',
+  'mark', 'time', 'code', 'legend', 'document', 'insertion', 'deletion', 'suggestion', 'directory', 'caption']);
+
+// Roles without a function of their own that still get a ref: places to look
+// into, or to take a picture of.
+const PLACES = new Set(('banner main navigation complementary contentinfo region search form dialog alertdialog alert ' +
+  'table grid treegrid tree list menu menubar tablist tabpanel toolbar radiogroup article figure img canvas video audio ' +
+  'iframe feed application').split(' '));
+PLACES.delete('list');
+
+const NAME_SAYS_ALL = new Set(('button link checkbox radio switch option tab menuitem menuitemcheckbox menuitemradio ' +
+  'heading tooltip').split(' '));
+
+const CHECKABLE = new Set('checkbox menuitemcheckbox menuitemradio option radio switch treeitem'.split(' '));
+const SELECTABLE = new Set('gridcell option row tab columnheader rowheader treeitem cell'.split(' '));
+const HOSTS = new Set('div span section article aside main header footer nav p blockquote h1 h2 h3 h4 h5 h6'.split(' '));
+const MAX_ENTRIES = 200000;
+const MAX_DEPTH = 1500;
+const MAX_OPTIONS = 60;
+const MAX_HOSTS = 256;
+
+let trip = null; // what one walk knows
+
+const quoted = (s) => '"' + bound(squeeze(String(s)), 300).replace(/[\\"]/g, '\\$&') + '"';
+
+const isTrue = (el, name) => attr(el, name) === 'true';
+
+const disabledHere = (el, tag) => isTrue(el, 'aria-disabled') ||
+  ((tag === 'button' || tag === 'input' || tag === 'select' || tag === 'textarea' || tag === 'option' || tag === 'optgroup' ||
+    tag === 'fieldset') && el.matches(':disabled'));
+
+const states = (el, tag, role, disabled) => {
+  let s = '';
+  if (CHECKABLE.has(role)) {
+    if (tag === 'input') s += el.indeterminate ? ' [checked=mixed]' : el.checked ? ' [checked]' : '';
+    else {
+      const c = attr(el, 'aria-checked');
+      if (c === 'true') s += ' [checked]';
+      else if (c === 'mixed') s += ' [checked=mixed]';
+    }
+  }
+  if (disabled) s += ' [disabled]';
+  const isControl = tag === 'input' || tag === 'select' || tag === 'textarea';
+  if (tag === 'summary' && role === 'button') s += el.parentElement.open ? ' [expanded]' : ' [collapsed]';
+  if (role === 'heading') {
+    const level = Number(attr(el, 'aria-level')) || (/^h[1-6]$/.test(tag) ? Number(tag[1]) : 2);
+    s += ' [level=' + level + ']';
+  }
+  if (isControl) {
+    if (el.required) s += ' [required]';
+    if (el.readOnly && role !== 'checkbox' && role !== 'radio') s += ' [readonly]';
+    if (el.multiple) s += ' [multiple]';
+    if (el.matches(':user-invalid')) s += ' [invalid]';
+    if (tag === 'input') s += inputStates(el);
+    if (el.placeholder && !el.value && role !== 'combobox') s += ' [placeholder=' + quoted(el.placeholder) + ']';
+  }
+  return s + ariaStates(el, role, s);
+};
+
+const inputStates = (el) => {
+  let s = '';
+  if (/^(date|time|month|week|datetime-local)$/.test(el.type)) s += ' [type=' + el.type + ']';
+  if (el.type === 'range' || el.type === 'number') {
+    if (el.min) s += ' [min=' + quoted(el.min) + ']';
+    if (el.max) s += ' [max=' + quoted(el.max) + ']';
+  }
+  if (el.type === 'file' && el.accept) s += ' [accept=' + quoted(el.accept) + ']';
+  return s;
+};
+
+const ariaStates = (el, role, before) => {
+  let s = '';
+  for (const name of el.getAttributeNames()) {
+    if (!name.startsWith('aria-')) continue;
+    const v = attr(el, name);
+    switch (name) {
+      case 'aria-expanded':
+        if (v === 'true') s += ' [expanded]';
+        else if (v === 'false') s += ' [collapsed]';
+        break;
+      case 'aria-pressed':
+        if (v === 'true') s += ' [pressed]';
+        else if (v === 'mixed') s += ' [pressed=mixed]';
+        break;
+      case 'aria-selected': if (v === 'true' && SELECTABLE.has(role)) s += ' [selected]'; break;
+      case 'aria-current': if (v && v !== 'false') s += v === 'true' ? ' [current]' : ' [current=' + quoted(v) + ']'; break;
+      case 'aria-required': if (v === 'true' && !before.includes('[required]')) s += ' [required]'; break;
+      case 'aria-readonly': if (v === 'true' && !before.includes('[readonly]')) s += ' [readonly]'; break;
+      case 'aria-invalid': if (v && v !== 'false' && !before.includes('[invalid]')) s += ' [invalid]'; break;
+      case 'aria-busy': if (v === 'true') s += ' [busy]'; break;
+      case 'aria-haspopup': if (v && v !== 'false') s += v === 'true' ? ' [haspopup]' : ' [haspopup=' + quoted(v) + ']'; break;
+      case 'aria-sort': if (v && v !== 'none') s += ' [sort=' + quoted(v) + ']'; break;
+      case 'aria-modal': if (v === 'true') s += ' [modal]'; break;
+    }
+  }
+  return s;
+};
+
+// shownValue is the value of a control as a person sees it.
+const shownValue = (el, tag, role) => {
+  switch (tag) {
+    case 'input':
+      if (el.type === 'checkbox' || el.type === 'radio' || role === 'button' || role === 'link') return '';
+      if (el.type === 'file') return el.files.length ? [...el.files].map((f) => f.name).join(', ') : 'no file chosen';
+      if (el.type === 'password' || masked(el)) return '•'.repeat(Math.min(el.value.length, 64));
+      return el.value;
+    case 'textarea': return masked(el) ? '•'.repeat(Math.min(el.value.length, 64)) : el.value;
+    case 'select': return [...el.selectedOptions].map((o) => squeeze(o.label || o.text)).join(', ');
+    case 'progress': return el.hasAttribute('value') ? String(el.value) : '';
+    case 'meter': return String(el.value);
+  }
+  switch (role) {
+    case 'slider': case 'spinbutton': case 'scrollbar': case 'progressbar': case 'meter': case 'separator':
+      return attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow') || '';
+  }
+  return '';
+};
+
+const masked = (el) => el.value && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
+const lines = (s) => bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
+
+const address = (el) => {
+  let href = el.href;
+  if (href === undefined || href === null) return '';
+  if (typeof href !== 'string') href = href.baseVal || '';
+  if (href.startsWith('javascript:')) return '';
+  if (href.startsWith('data:')) return bound(href, 40);
+  const origin = location.origin + '/';
+  if (origin !== 'null/' && href.startsWith(origin)) {
+    href = href.slice(origin.length - 1);
+    const here = location.pathname + location.search + '#';
+    if (href.startsWith(here)) href = href.slice(here.length - 1);
+  }
+  return bound(squeeze(href));
+};
+
+const hostLooks = (el) => {
+  const r = el.getBoundingClientRect();
+  return r.width + 'x' + r.height + ':' + el.childElementCount;
+};
+
+// mayHost finds elements that may have a closed shadow root: the driver asks
+// the browser about these few.
+const mayHost = (el, tag) => {
+  if (trip.hosts.length >= MAX_HOSTS || rootOf(el)) return;
+  const own = tag.includes('-');
+  if (!own && !HOSTS.has(tag)) return;
+  if (!(own && el.matches(':defined'))) {
+    const child = el.firstElementChild;
+    if (child ? getComputedStyle(child).display !== '' : el.firstChild !== null && !own) return;
+    if (!child && !own && (el.offsetHeight < 4 || el.offsetWidth < 4)) return;
+  }
+  const looks = hostLooks(el);
+  if (askedHosts.get(el) === looks) return;
+  trip.hosts.push([el, looks]);
+};
+
+const modalOf = () => {
+  let found = null;
+  for (const d of document.querySelectorAll('dialog:modal')) {
+    if (!found || found.contains(d) || d.contains(document.activeElement)) found = d;
+  }
+  return found;
+};
+
+const collectOwned = (root) => {
+  for (const owner of root.querySelectorAll('[aria-owns]')) {
+    for (const el of byIds(owner, attr(owner, 'aria-owns'))) {
+      if (!trip.owned.has(el) && !holds(el, owner)) trip.owned.set(el, owner);
+    }
+  }
+};
+
+// An inline text piece is a string; '\n' in it is the border of a block.
+const visitAll = (el, out, st) => {
+  const visible = st.visible;
+  if (st.generates) out.push(generated(el, '::before'));
+  const root = rootOf(el);
+  if (root && !trip.roots.has(root)) { trip.roots.add(root); collectOwned(root); }
+  const details = el.localName === 'details' && !el.open;
+  for (const node of contentsOf(el)) {
+    if (node.nodeType === 3) {
+      if (visible && !details) out.push(st.pre ? node.data : node.data.replace(/\n/g, ' '));
+    } else if (node.nodeType === 1 && !(details && !node.checkVisibility())) visit(node, out, st);
+  }
+  if (trip.owners && el.hasAttribute('aria-owns')) {
+    for (const owned of byIds(el, attr(el, 'aria-owns'))) if (trip.owned.get(owned) === el) visit(owned, out, st, true);
+  }
+  if (st.generates) out.push(generated(el, '::after'));
+};
+
+function visit(el, out, above, viaOwner = false) {
+  const tag = el.localName;
+  if (SKIPPED.has(tag) || (trip.owners && !viaOwner && trip.owned.has(el))) return;
+  if (tag === 'br') { out.push('\n'); return; }
+  if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
+  if (el.hasAttribute('inert') && !holds(el, trip.modal)) return;
+  if (trip.modal && el === trip.modal) above = { ...above, shut: false };
+  const style = getComputedStyle(el);
+  const display = style.display;
+  if (display === 'none' || display === '' || above.depth > MAX_DEPTH) return;
+  const pointer = style.cursor === 'pointer';
+  const st = {
+    visible: style.visibility === 'visible', pointer, acted: above.acted, depth: above.depth + 1, pre: tag === 'pre' || above.pre,
+    shut: above.shut, disabled: above.disabled, generates: mayGenerate(el), control: above.control, editable: above.editable,
+  };
+  const block = !display.startsWith('inline') && display !== 'contents';
+  if (block) out.push('\n');
+  if (st.shut) visitAll(el, out, { ...st, visible: false });
+  else element(el, tag, style, st, above, out);
+  if (block) out.push('\n');
+}
+
+// element adds el to out as an entry, or its contents when it is only layout.
+const element = (el, tag, style, st, above, out) => {
+  const role = roleOf(el, tag);
+  if (tag === 'label') { label(el, st, above, out); return; }
+  const acts = ACTED_ON.has(role);
+  const plain = el.attributes.length === 0;
+  const ce = plain ? null : attr(el, 'contenteditable');
+  const editable = ce !== null && ce !== 'false' && !above.editable;
+  if (editable) st.editable = true;
+  const clickable = !plain && ((el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick'));
+  const pointed = st.pointer && !above.pointer && !above.acted && tag !== 'html' && tag !== 'body' && !above.control;
+  const boxed = !acts && (editable || clickable || pointed);
+  if (!st.disabled && !plain) st.disabled = isTrue(el, 'aria-disabled');
+  if (el.firstChild && style.contentVisibility === 'hidden') return;
+  if (el.firstElementChild === null || tag.includes('-')) mayHost(el, tag);
+  else if (HOSTS.has(tag) && getComputedStyle(el.firstElementChild).display === '') mayHost(el, tag);
+  if (FOLDED.has(role) && !boxed) {
+    const name = plain ? '' : squeeze(attr(el, 'aria-label') || '');
+    if (name && role !== 'none' && role !== 'generic') out.push(name);
+    else visitAll(el, out, st);
+    return;
+  }
+  if (!st.visible) { visitAll(el, out, st); return; }
+  entry(el, tag, role, { acts, boxed, editable, pointed }, st, out);
+};
+
+const entry = (el, tag, role, kind, st, out) => {
+  const { acts, boxed } = kind;
+  const disabled = (acts || tag === 'fieldset') && (st.disabled || disabledHere(el, tag));
+  const named = role === 'generic' || role === 'paragraph' || FOLDED.has(role) ? squeeze(attr(el, 'aria-label') || '') : shortName(el, role);
+  const node = {
+    role: FOLDED.has(role) ? 'generic' : role, name: named, number: 0, kids: [], value: '', url: '', closed: false,
+    states: states(el, tag, role, disabled), flags: acts || boxed ? 'i' : '',
+  };
+  if (kind.editable && role !== 'textbox') node.states += ' [editable]';
+  if (el === trip.active) node.states += ' [active]';
+  if (acts || boxed || PLACES.has(role) || (st.pointer && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
+  if (acts) st = { ...st, acted: true };
+  if (!SPECIAL[tag]?.(el, node, st)) visitAll(el, node.kids, st);
+  if (!node.value) node.value = lines(shownValue(el, tag, role));
+  finish(el, tag, role, node, kind, out);
+};
+
+// shortName leaves out what the entry's content says anyway.
+const shortName = (el, role) => {
+  if (role === 'row' || role === 'listitem' || role === 'cell' || role === 'gridcell' || role === 'columnheader' || role === 'rowheader' || role === 'treeitem') {
+    if (!el.hasAttribute('aria-label') && !el.hasAttribute('aria-labelledby')) {
+      return role === 'row' || role === 'listitem' || el.firstElementChild ? '' : nameOf(el);
+    }
+  }
+  return nameOf(el);
+};
+
+const finish = (el, tag, role, node, kind, out) => {
+  let kids = tidy(node.kids);
+  if (NAME_SAYS_ALL.has(role) && node.name) kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
+  if (role === 'figure' || tag === 'fieldset' || role === 'table' || role === 'img') kids = kids.filter((k) => k !== node.name);
+  if (kids.length === 1 && typeof kids[0] === 'string') {
+    const cell = role === 'cell' || role === 'gridcell' || role === 'columnheader' || role === 'rowheader' || role === 'treeitem';
+    if (cell && !node.name) node.name = bound(kids[0]);
+    else if (kids[0] !== node.name && !node.value) node.value = kids[0];
+    if (node.value === kids[0] || node.name === kids[0] || cell) kids = [];
+  }
+  node.kids = kids;
+  const acted = node.flags !== '' || node.number !== 0 && PLACES.has(role) && role !== 'figure' && role !== 'img';
+  if (!acted && !kids.length && !node.name && !node.value && role !== 'separator') return;
+  if (role === 'img' && !node.name && !node.flags) return;
+  if (role === 'group' && !node.name && !node.flags && tag !== 'details') { out.push('\n', ...kids.flatMap((k) => [k, '\n'])); return; }
+  if (kind.pointed && !kind.acts && node.role === 'generic' && !node.name && kids.length === 1 && kids[0].flags === 'i' && kids[0].role !== 'generic') {
+    out.push(kids[0]);
+    return;
+  }
+  if (kind.boxed && node.role === 'generic' && !node.name && !node.value && !kids.length) {
+    node.name = squeeze(attr(el, 'title') || '');
+    if (!node.name && (el.clientWidth < 2 || el.clientHeight < 2)) return;
+  }
+  out.push(node);
+};
+
+const holdsActed = (k) => k.flags === 'i' || k.role === 'iframe' || k.kids.some((x) => typeof x !== 'string' && holdsActed(x));
+
+// tidy joins inline pieces, splits at block borders, and drops white space.
+const tidy = (items) => {
+  const out = [];
+  let text = '';
+  const flush = () => {
+    if (!text) return;
+    for (const piece of text.split('\n')) {
+      let s = squeeze(piece);
+      while (s.length > 2000) {
+        let cut = s.lastIndexOf(' ', 2000);
+        if (cut < 1000) { cut = 2000; const c = s.charCodeAt(cut - 1); if (c >= 0xd800 && c < 0xdc00) cut--; }
+        out.push(s.slice(0, cut));
+        s = s.slice(cut).trim();
+      }
+      if (s) out.push(s);
+    }
+    text = '';
+  };
+  for (const item of items) {
+    if (typeof item === 'string') text += item;
+    else { flush(); out.push(item); }
+  }
+  flush();
+  return out;
+};
+
+// label leaves its text to the control that it names; when that control has no
+// box of its own, the label stands for it.
+const label = (el, st, above, out) => {
+  const control = el.control;
+  const shown = control && getComputedStyle(control).display !== 'none' && control.getRootNode() === el.getRootNode();
+  const states_ = control && !shown && /^(checkbox|radio|file)$/.test(control.type);
+  if (states_) {
+    const role = roleOf(control);
+    const node = { role, name: nameOf(control) || nameOf(el), number: numberOf(el), kids: [], value: lines(shownValue(control, 'input', role)),
+      url: '', flags: 'i', states: states(control, 'input', role, disabledHere(control, 'input')) };
+    visitAll(el, node.kids, { ...st, acted: true });
+    node.kids = tidy(node.kids).filter((k) => typeof k !== 'string');
+    out.push(node);
+    return;
+  }
+  if (!shown || control.hasAttribute('aria-label') || control.hasAttribute('aria-labelledby') || control.localName === 'button' ||
+    control.type === 'hidden' || !trip.whole) {
+    visitAll(el, out, { ...st, control: true });
+    return;
+  }
+  const kids = [];
+  visitAll(el, kids, { ...st, control: true });
+  for (const k of kids) if (typeof k !== 'string') out.push(k);
+};
+
+const optionNode = (o, off) => ({
+  role: 'option', name: bound(squeeze(o.label || o.text)), number: numberOf(o), kids: [], value: '', url: '', flags: 'i',
+  states: (off || o.disabled ? ' [disabled]' : '') + (o.selected ? ' [selected]' : ''),
+});
+
+// SPECIAL handles elements whose contents are not a flat tree of their own.
+// They return true when the contents are dealt with.
+const SPECIAL = {
+  select(el, node) {
+    const all = [...el.options];
+    const cap = trip.root === el ? all.length : MAX_OPTIONS;
+    let shown = 0;
+    let group = null;
+    let kids = node.kids;
+    for (const o of all) {
+      if (o.hidden || (shown >= cap && !o.selected)) continue;
+      const parent = o.parentElement.localName === 'optgroup' ? o.parentElement : null;
+      if (parent !== group) {
+        group = parent;
+        kids = node.kids;
+        if (group) {
+          const g = { role: 'group', name: bound(squeeze(group.label)), number: 0, kids: [], value: '', url: '', flags: '', states: group.disabled ? ' [disabled]' : '' };
+          node.kids.push(g);
+          kids = g.kids;
+        }
+      }
+      kids.push(optionNode(o, group?.disabled));
+      shown++;
+    }
+    if (all.length > shown) node.kids.push((all.length - shown) + ' more options; a snapshot of this ref lists all');
+    return true;
+  },
+  a(el, node) { node.url = address(el); return false; },
+  area(el, node) { node.url = address(el); return true; },
+  img(el, node) {
+    const map = el.useMap && document.querySelector('map[name="' + CSS.escape(el.useMap.slice(1)) + '"]');
+    if (!map) return true;
+    for (const a of map.querySelectorAll('area[href]')) {
+      node.kids.push({ role: 'link', name: nameOf(a), number: numberOf(a), kids: [], value: '', url: address(a), flags: 'i', states: '' });
+    }
+    if (node.kids.length) node.name = node.name || 'map';
+    return true;
+  },
+  map() { return true; },
+  input() { return true; },
+  textarea() { return true; },
+  meter() { return true; },
+  progress() { return true; },
+  canvas(el, node) {
+    const r = el.getBoundingClientRect();
+    node.states += ' [box=' + [r.x, r.y, r.width, r.height].map(Math.round) + ']';
+    return true;
+  },
+  video(el, node) { node.states += el.paused ? ' [paused]' : ' [playing]'; if (el.controls) node.flags = 'i'; return true; },
+  audio(el, node) { node.states += el.paused ? ' [paused]' : ' [playing]'; if (el.controls) node.flags = 'i'; return !el.controls; },
+  svg(el, node) { return node.role === 'img' && !el.querySelector('a,[tabindex],[role]'); },
+  iframe(el, node) { node.flags = 'f'; return true; },
+  frame(el, node) { node.flags = 'f'; return true; },
+  object(el, node) { node.flags = 'f'; return el.contentWindow !== null; },
+  embed(el, node) { node.flags = 'f'; return true; },
+};
+
+const write = (items, depth, out) => {
+  for (const k of items) {
+    if (out.length > MAX_ENTRIES) return;
+    if (typeof k === 'string') { out.push(depth + '\tt\ttext\t0\t\t\t' + k); continue; }
+    out.push(depth + '\t' + k.flags + '\t' + k.role + '\t' + k.number + '\t' + k.name + '\t' + k.states + '\t' + k.value);
+    if (k.url) out.push((depth + 1) + '\tu\t/url\t0\t\t\t' + k.url);
+    if (k.kids.length) write(k.kids, depth + 1, out);
+  }
+};
+
+// walk reads the document, or the subtree of element n when n is not 0.
+const walk = (n) => {
+  prune();
+  generatedMay = new WeakMap();
+  const root = n ? elementOf(n) : document.body || document.documentElement;
+  if (n && !root) return 'gone';
+  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false };
+  const items = [];
+  try {
+    if (root) {
+      collectOwned(document);
+      trip.modal = n ? null : modalOf();
+      trip.owners = trip.owned.size > 0;
+      const st = { pointer: false, acted: false, depth: 0, pre: false, shut: trip.modal !== null, disabled: false, control: false, editable: false };
+      visit(root, items, st, true);
+    }
+    const out = [];
+    write(tidy(items), 0, out);
+    pendingHosts = trip.hosts;
+    const busy = document.querySelector('[aria-busy="true"]') ? 1 : 0;
+    const head = [pendingHosts.length, document.readyState, busy, out.length > MAX_ENTRIES ? 1 : 0].join('\t');
+    return (head + '\n' + out.join('\n')).toWellFormed();
+  } finally {
+    trip = null;
+  }
+};
+
+let pendingHosts = [];
+
+// hosts are the elements of the last walk that may have a closed root.
+const hosts = () => pendingHosts.map(([el]) => el);
+
+// adopt takes a closed root; settleHosts remembers who has none.
+const adopt = (host, root) => { closedRoots.set(host, root); };
+const settleHosts = () => {
+  for (const [el, looks] of pendingHosts) if (!closedRoots.has(el)) askedHosts.set(el, looks);
+  pendingHosts = [];
+};
