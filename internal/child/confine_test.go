@@ -62,6 +62,9 @@ func attempts(got map[string]string) {
 	say("unix", errOf(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)))
 	say("inet", errOf(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)))
 	say("vsock", errOf(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)))
+	say("netlink", errOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)))
+	say("netfilter", errOf(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)))
+	say("icmp", errOf(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP)))
 	_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	say("pair", err)
 	say("io_uring", raw(unix.SYS_IO_URING_SETUP, 1, 0, 0))
@@ -97,6 +100,8 @@ func TestFilter_DRV5_CELL2(t *testing.T) {
 		{"files", child.Filter{Files: true}, map[string]string{"open": "ok", "unix": family, "start": perm}},
 		{"sockets", child.Filter{Families: []uint32{unix.AF_UNIX, unix.AF_INET}}, map[string]string{
 			"unix": "ok", "inet": "ok", "pair": "ok", "open": perm}},
+		{"protocols", child.Filter{Families: []uint32{unix.AF_NETLINK, unix.AF_INET}}, map[string]string{
+			"netlink": "ok", "netfilter": "protocol not supported", "icmp": "protocol not supported", "inet": "ok"}},
 		{"starting", child.Filter{Files: true, Start: true}, map[string]string{"start": "ok", "kill": "ok", "unshare": perm}},
 		{"cell", child.Filter{Families: []uint32{unix.AF_UNIX}, Files: true, Start: true, Namespaces: true}, map[string]string{
 			"start": "ok", "unix": "ok", "inet": family}},

@@ -15,7 +15,7 @@ import (
 // (ENOSYS: whatever it does escapes a filter), and what only administers or
 // inspects a machine: mounts, modules, clocks, tracing, keys, bpf (EPERM).
 type Filter struct {
-	Families   []uint32 // address families that socket and socketpair may make; others are EAFNOSUPPORT
+	Families   []uint32 // address families that sockets may be of, at most eight; others are EAFNOSUPPORT. Of inet only TCP and UDP, of netlink only routes
 	Files      bool     // open, create, rename, remove and look up by path; change directory and root
 	Start      bool     // make processes, execute programs, signal other processes
 	Namespaces bool     // make user namespaces and what they permit; needs Start
@@ -27,6 +27,7 @@ const (
 	dataNumber = 0
 	dataArch   = 4
 	dataArg0   = 16
+	dataArg2   = 32
 )
 
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS |
@@ -67,6 +68,38 @@ func (a *assembler) onlyArg0(nr uint32, values []uint32, errno unix.Errno) {
 	a.ret(unix.SECCOMP_RET_ERRNO | uint32(errno))
 }
 
+// sockets lets call nr make sockets of the families, and of those only the
+// protocols that programs for people use: the others (raw netlink dialects,
+// SCTP, MPTCP, …) are kernel code that a page's attacker need not reach.
+func (f Filter) sockets(a *assembler, nr uint32) {
+	var body assembler
+	body.load(dataArg0)
+	for _, family := range f.Families {
+		protocols, limited := protocolsOf[family]
+		if !limited {
+			body.unless(unix.BPF_JEQ, family, 1)
+			body.ret(unix.SECCOMP_RET_ALLOW)
+			continue
+		}
+		body.unless(unix.BPF_JEQ, family, uint8(2+2*len(protocols)))
+		body.load(dataArg2)
+		for _, p := range protocols {
+			body.unless(unix.BPF_JEQ, p, 1)
+			body.ret(unix.SECCOMP_RET_ALLOW)
+		}
+		body.ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT))
+	}
+	body.ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT))
+	a.unless(unix.BPF_JEQ, nr, uint8(len(body.code)))
+	a.code = append(a.code, body.code...)
+}
+
+var protocolsOf = map[uint32][]uint32{
+	unix.AF_INET:    {0, unix.IPPROTO_TCP, unix.IPPROTO_UDP},
+	unix.AF_INET6:   {0, unix.IPPROTO_TCP, unix.IPPROTO_UDP},
+	unix.AF_NETLINK: {unix.NETLINK_ROUTE},
+}
+
 // program assembles the filter for this process: rules about "itself" name its
 // process ID.
 func (f Filter) program() []unix.SockFilter {
@@ -83,8 +116,8 @@ func (f Filter) program() []unix.SockFilter {
 	a.refuse(unix.ENOSYS, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)
 	a.refuse(unix.EPERM, machineCalls...)
 	a.refuse(unix.EPERM, machineCallsOfArch...)
-	a.onlyArg0(unix.SYS_SOCKET, f.Families, unix.EAFNOSUPPORT)
-	a.onlyArg0(unix.SYS_SOCKETPAIR, f.Families, unix.EAFNOSUPPORT)
+	f.sockets(&a, unix.SYS_SOCKET)
+	f.sockets(&a, unix.SYS_SOCKETPAIR)
 	if !f.Files {
 		a.refuse(unix.EPERM, fileCalls...)
 		a.refuse(unix.EPERM, fileCallsOfArch...)
