@@ -1,0 +1,159 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var errBytes = errors.New("the bytes of this direction are used up")
+
+// doorConn is one connection from the cell: counted, bounded in idleness and
+// life, and known to its proxy until it is closed (EGR-7).
+type doorConn struct {
+	net.Conn
+	proxy *Proxy
+	last  atomic.Int64 // of traffic, nanoseconds since the proxy's beginning
+	idle  *time.Timer
+	life  *time.Timer
+	once  sync.Once
+}
+
+func (p *Proxy) newDoorConn(conn net.Conn) *doorConn {
+	d := &doorConn{Conn: conn, proxy: p}
+	d.touch()
+	d.life = time.AfterFunc(p.limits.EgressLife, func() { d.Close() })
+	d.idle = time.AfterFunc(p.limits.EgressIdle, d.checkIdle)
+	return d
+}
+
+func (d *doorConn) touch() { d.last.Store(int64(time.Since(d.proxy.began))) }
+
+func (d *doorConn) checkIdle() {
+	quiet := time.Since(d.proxy.began) - time.Duration(d.last.Load())
+	if left := d.proxy.limits.EgressIdle - quiet; left > 0 {
+		d.idle.Reset(left)
+		return
+	}
+	d.Close()
+}
+
+// Read counts what the browser sends; what is above the bound is cut off.
+func (d *doorConn) Read(p []byte) (int, error) {
+	n, err := d.Conn.Read(p)
+	if n == 0 {
+		return 0, err
+	}
+	d.touch()
+	if n = d.proxy.up.take(n); n == 0 {
+		d.Close()
+		return 0, errBytes
+	}
+	return n, err
+}
+
+// Write counts what the browser gets, and stops at the bound.
+func (d *doorConn) Write(p []byte) (int, error) {
+	allowed := d.proxy.down.take(len(p))
+	n, err := d.Conn.Write(p[:allowed])
+	d.touch()
+	if err == nil && n < len(p) {
+		d.Close()
+		err = errBytes
+	}
+	return n, err
+}
+
+// CloseWrite ends one direction, where the connection can.
+func (d *doorConn) CloseWrite() error { return closeWrite(d.Conn) }
+
+func (d *doorConn) Close() error {
+	err := net.ErrClosed
+	d.once.Do(func() {
+		d.life.Stop()
+		d.idle.Stop()
+		err = d.Conn.Close()
+		d.proxy.dropDoor(d)
+	})
+	return err
+}
+
+// quota counts bytes of one direction; max 0 is unlimited.
+type quota struct {
+	max  int64
+	used atomic.Int64
+}
+
+// take counts n bytes and returns how many of them are within the bound.
+func (q *quota) take(n int) int {
+	total := q.used.Add(int64(n))
+	if q.max == 0 || total <= q.max {
+		return n
+	}
+	return max(0, n-int(min(total-q.max, int64(n))))
+}
+
+func (q *quota) spent() bool { return q.max > 0 && q.used.Load() >= q.max }
+
+// originConn is one connection to a judged address.
+type originConn struct {
+	net.Conn
+	addr  netip.Addr
+	proxy *Proxy
+	once  sync.Once
+}
+
+// CloseWrite ends one direction, where the connection can.
+func (o *originConn) CloseWrite() error { return closeWrite(o.Conn) }
+
+func (o *originConn) Close() error {
+	err := net.ErrClosed
+	o.once.Do(func() {
+		err = o.Conn.Close()
+		o.proxy.mu.Lock()
+		delete(o.proxy.origins, o)
+		o.proxy.mu.Unlock()
+	})
+	return err
+}
+
+// closeWrite half-closes, or closes what cannot be half-closed.
+func closeWrite(c net.Conn) error {
+	if h, ok := c.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
+	}
+	return c.Close()
+}
+
+// door is the cell's listener with the bound of connections on it. A
+// connection above it is told so and closed.
+type door struct {
+	net.Listener
+	proxy *Proxy
+}
+
+func (d door) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g, ref := d.proxy.admit(conn); ref == nil {
+			return g, nil
+		} else {
+			d.proxy.turnAway(conn, ref)
+		}
+	}
+}
+
+type guardKey struct{}
+
+// connContext lets a handler see the guard of its connection.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	g, _ := c.(*guard)
+	return context.WithValue(ctx, guardKey{}, g)
+}
