@@ -71,6 +71,7 @@ const (
 	KindLease      Kind = "lease"
 	KindOperation  Kind = "op"
 	KindArtifact   Kind = "art"
+	KindCell       Kind = "cell"
 )
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
