@@ -24,9 +24,11 @@ type browser struct {
 	session  *cdp.Session // the browser session: tabs attach through it
 	settings Settings
 	version  *protobrowser.GetVersionResult
-	emit     func(Event) // must not block; called in order
+	emit     func(Event)    // must not block; called in order
+	tell     func(Handover) // likewise
 
 	mu        sync.Mutex
+	live      bool   // everything that was there before is attached
 	tabs      []*tab // open ones, left to right
 	selected  *tab   // one of tabs; nil only before the first and between the last and its successor
 	lastTab   int    // number of the newest tab
@@ -185,6 +187,11 @@ func (b *browser) selectLocked(t *tab) {
 // tellLocked emits an event about t.
 func (b *browser) tellLocked(kind string, t *tab) {
 	b.emit(Event{Kind: kind, Tab: t.infoLocked()})
+}
+
+// tellNotedLocked emits an event about t with a word on it.
+func (b *browser) tellNotedLocked(kind string, t *tab, note string) {
+	b.emit(Event{Kind: kind, Tab: t.infoLocked(), Note: note})
 }
 
 // listLocked describes the open tabs, left to right.

@@ -4,7 +4,11 @@ import (
 	"strings"
 	"unicode"
 
+	protobrowser "github.com/chromedp/cdproto/browser"
+	proto "github.com/chromedp/cdproto/cdp"
+
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
 )
 
 // download is one download of the browser. browser.mu guards it.
@@ -16,6 +20,7 @@ type download struct {
 	reason   string
 	size     int64
 	tab      *tab
+	holders  int  // actions under way that will report it
 	reported bool // as finished, in a reply or an event
 }
 
@@ -33,6 +38,87 @@ const (
 	downloadCompleted = "completed"
 	downloadCancelled = "cancelled"
 )
+
+// onDownloadEvent follows the downloads (ACT-10).
+func (b *browser) onDownloadEvent(e cdp.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e.Method {
+	case protobrowser.DownloadWillBegin.Method:
+		if v, ok := cdp.Is(e, protobrowser.DownloadWillBegin); ok {
+			b.downloadBeginsLocked(v)
+		}
+	case protobrowser.DownloadProgress.Method:
+		if v, ok := cdp.Is(e, protobrowser.DownloadProgress); ok {
+			b.downloadProgressLocked(v)
+		}
+	default:
+		return
+	}
+	b.changedLocked()
+}
+
+// downloadBeginsLocked attributes a download to the action that runs on its
+// tab, or, when its tab was opened for it, on the opener.
+func (b *browser) downloadBeginsLocked(v protobrowser.EventDownloadWillBegin) {
+	d := &download{guid: v.GUID, url: v.URL, name: safeName(v.SuggestedFilename), state: downloadRunning, tab: b.tabOfFrameLocked(v.FrameID)}
+	b.downloads[d.guid] = d
+	for fx := range b.effects {
+		if fx.tab == nil {
+			continue
+		}
+		of := d.tab == nil && len(b.effects) == 1 || d.tab == fx.tab || d.tab != nil && d.tab.opener == fx.tab
+		if of {
+			fx.downloads = append(fx.downloads, d)
+			d.holders++
+		}
+	}
+}
+
+func (b *browser) tabOfFrameLocked(id proto.FrameID) *tab {
+	for _, t := range b.tabs {
+		if t.frames[id] != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
+	d := b.downloads[v.GUID]
+	if d == nil || d.state != downloadRunning {
+		return
+	}
+	d.size = int64(v.ReceivedBytes)
+	switch v.State {
+	case protobrowser.DownloadProgressStateCompleted:
+		d.state = downloadCompleted
+	case protobrowser.DownloadProgressStateCanceled:
+		d.state, d.reason = downloadCancelled, "the browser could not complete it"
+	default:
+		return
+	}
+	delete(b.downloads, v.GUID)
+	if d.holders == 0 {
+		b.tellDownloadLocked(d)
+	}
+}
+
+// tellDownloadLocked emits the end of a download that no action reports.
+func (b *browser) tellDownloadLocked(d *download) {
+	if d.reported || d.state == downloadRunning {
+		return
+	}
+	d.reported = true
+	e := Event{Kind: "download", Note: d.state}
+	if d.tab != nil {
+		e.Tab = d.tab.infoLocked()
+	}
+	if saved, ok := d.saved(); ok {
+		e.Saved = &saved
+	}
+	b.emit(e)
+}
 
 // safeName makes a name that a page proposed fit to be shown and stored: one
 // path element, no control or format characters, at most 120 bytes.

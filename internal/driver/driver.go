@@ -36,8 +36,9 @@ type Settings struct {
 // Handover is what a driver tells the parent as it goes, so that the next one
 // can take over (DRV-2): the IDs of its browser session and page sessions.
 type Handover struct {
-	Browser string   `json:"browser,omitempty"`
-	Pages   []string `json:"pages,omitempty"`
+	Browser  string   `json:"browser,omitempty"`
+	Pages    []string `json:"pages,omitempty"`
+	Selected string   `json:"selected,omitempty"` // target ID of the selected tab, which stays so
 }
 
 // Command is one action for the browser.

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"github.com/chromedp/cdproto/target"
+
 	"github.com/reins-browser/reins"
 )
 
@@ -8,7 +10,8 @@ import (
 // Its fields are guarded by browser.mu.
 type effects struct {
 	tab        *tab
-	background bool // what the action opens is meant to stay in the background
+	background bool      // what the action opens is meant to stay in the background
+	opens      target.ID // the target that the action itself makes
 	url        string
 	title      string
 	doc        *document
@@ -40,11 +43,16 @@ func (fx *effects) inBackground(b *browser) {
 	fx.background = true
 }
 
-// end stops collecting.
+// end stops collecting. Downloads that were not reported become events.
 func (fx *effects) end(b *browser) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.effects, fx)
+	for _, d := range fx.downloads {
+		if d.holders--; d.holders == 0 {
+			b.tellDownloadLocked(d)
+		}
+	}
 }
 
 // changesLocked says what happened so far. Focus, Value, Settled and Pending

@@ -49,6 +49,7 @@ type document struct {
 	session *cdp.Session
 	context string // unique ID of the isolated world's execution context
 	id      runtime.ExecutionContextID
+	gone    chan struct{} // closed when it is no longer the frame's document
 }
 
 // placed is a document and the index of its parent's in the same list, -1 for
@@ -179,9 +180,9 @@ type handle struct{ id runtime.RemoteObjectID }
 func (d *document) eval(ctx context.Context, fn string, out any, args ...any) error {
 	ctx, release := d.frame.tab.guard(ctx)
 	defer release()
-	got, err := d.startEval(fn, true, args).Wait(ctx)
+	got, err := d.wait(ctx, d.startEval(fn, true, args))
 	if err != nil {
-		return evalError(d.frame.tab, err)
+		return err
 	}
 	return d.result(got, out)
 }
@@ -191,9 +192,9 @@ func (d *document) eval(ctx context.Context, fn string, out any, args ...any) er
 func (d *document) evalHandle(ctx context.Context, fn string, args ...any) (handle, error) {
 	ctx, release := d.frame.tab.guard(ctx)
 	defer release()
-	got, err := d.startEval(fn, false, args).Wait(ctx)
+	got, err := d.wait(ctx, d.startEval(fn, false, args))
 	if err != nil {
-		return handle{}, evalError(d.frame.tab, err)
+		return handle{}, err
 	}
 	if err := d.result(got, nil); err != nil {
 		return handle{}, err
@@ -207,6 +208,28 @@ func (d *document) startEval(fn string, byValue bool, args []any) cdp.Reply[runt
 		FunctionDeclaration: fn, Arguments: arguments(args), UniqueContextID: d.context,
 		ReturnByValue: &byValue, AwaitPromise: new(true), Silent: new(true),
 	})
+}
+
+// wait waits for an evaluation, no longer than the document lives.
+func (d *document) wait(ctx context.Context, r cdp.Reply[runtime.CallFunctionOnResult]) (runtime.CallFunctionOnResult, error) {
+	select {
+	case <-r.Done():
+	case <-ctx.Done():
+	case <-d.gone:
+		select {
+		case <-r.Done(): // it was answered first
+		default:
+			if err := d.frame.tab.blocked(); err != nil {
+				return runtime.CallFunctionOnResult{}, err
+			}
+			return runtime.CallFunctionOnResult{}, errReplaced
+		}
+	}
+	got, err := r.Wait(ctx)
+	if err != nil {
+		return got, evalError(d.frame.tab, err)
+	}
+	return got, nil
 }
 
 func arguments(args []any) []*runtime.CallArgument {

@@ -27,7 +27,8 @@ type tab struct {
 
 	loading bool
 	crashed bool
-	closing bool          // being closed by an action or for want of room
+	closing bool          // being closed by an action
+	leaving int           // navigations of ours that have not committed
 	ready   bool          // its sessions are set up
 	ended   chan struct{} // closed when the tab is gone
 

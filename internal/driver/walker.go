@@ -2,12 +2,29 @@ package driver
 
 import _ "embed"
 
+// The parts of the script that works inside of pages; see js/base.js.
+var (
+	//go:embed js/base.js
+	scriptBase string
+	//go:embed js/role.js
+	scriptRole string
+	//go:embed js/name.js
+	scriptName string
+	//go:embed js/walk.js
+	scriptWalk string
+	//go:embed js/act.js
+	scriptAct string
+	//go:embed js/control.js
+	scriptControl string
+	//go:embed js/world.js
+	scriptWorld string
+)
+
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-//
-//go:embed js/walker.js
-var walkerSource string
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptWalk +
+	scriptAct + scriptControl + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.
 const worldName = "reins"

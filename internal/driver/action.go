@@ -1,0 +1,111 @@
+package driver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/reins-browser/reins"
+)
+
+// action is one command while it runs. Verbs fill reply.Result: Target,
+// Snapshot, Notes, and of Changes what only they know (Focus, FocusRef, Value,
+// Settled, Pending, FileChooser's ref); the rest is filled in by whoever runs
+// them.
+type action struct {
+	tab   *tab // acted on
+	cmd   Command
+	fx    *effects // what happens meanwhile
+	reply *Reply
+}
+
+// do runs one command. On cancellation it returns once the browser is quiet
+// (QUI-1).
+func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
+	switch a := cmd.Action.(type) {
+	case reins.ListTabs:
+		return b.listTabs(), nil
+	case reins.OpenTab:
+		return b.openTab(ctx, cmd, a)
+	case reins.SelectTab:
+		return b.selectTab(ctx, a)
+	case reins.CloseTab:
+		return b.closeTab(ctx, cmd, a)
+	}
+	id, ref := cmd.Action.Target()
+	t, err := b.resolveTab(id, ref)
+	if err != nil {
+		return nil, err
+	}
+	x := &action{tab: t, cmd: cmd, fx: b.begin(t), reply: &Reply{}}
+	defer x.fx.end(b)
+	err = b.perform(ctx, x)
+	if ctx.Err() != nil && err != nil {
+		b.quiet(x)
+		return nil, reins.ContextError(ctx)
+	}
+	if err != nil {
+		return nil, x.failure(err)
+	}
+	x.fx.report(b, x.reply)
+	return x.reply, nil
+}
+
+// failure makes err one of the closed set.
+func (x *action) failure(err error) error {
+	if errors.Is(err, errReplaced) {
+		_, ref := x.cmd.Action.Target()
+		if ref != "" {
+			return errStale(ref).Because(err)
+		}
+		return reins.Errorf(reins.CodeToolFailed, "tab %s went to another page meanwhile; take a new snapshot", x.tab.id).Because(err)
+	}
+	return x.tab.b.failure(err)
+}
+
+// failure makes err one of the closed set.
+func (b *browser) failure(err error) error {
+	var known *reins.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	select {
+	case <-b.conn.Done():
+		return reins.Errorf(reins.CodeTransportFailure, "the connection to the browser was lost").Because(b.conn.Err())
+	default:
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return reins.AsError(err)
+	}
+	return reins.Errorf(reins.CodeToolFailed, "the browser refused: %.300q", err.Error()).Because(err)
+}
+
+// perform runs a verb that acts on or reads the page of one tab.
+func (b *browser) perform(ctx context.Context, x *action) error {
+	if done, err := b.answer(ctx, x); done || err != nil {
+		return err
+	}
+	switch a := x.cmd.Action.(type) {
+	case reins.Navigate:
+		return b.navigate(ctx, x, a)
+	case reins.Snapshot:
+		return b.snapshot(ctx, x, a)
+	}
+	if err := x.tab.blocked(); err != nil {
+		return err
+	}
+	switch a := x.cmd.Action.(type) {
+	case reins.Screenshot:
+		return b.screenshot(ctx, x, a)
+	case reins.Click:
+		return b.click(ctx, x, a)
+	case reins.Fill:
+		return b.fill(ctx, x, a)
+	case reins.Press:
+		return b.press(ctx, x, a)
+	case reins.PressKey:
+		return b.press(ctx, x, reins.Press{Tab: a.Tab, Key: a.Key, Waits: a.Waits})
+	case reins.Type:
+		return b.typeText(ctx, x, a)
+	}
+	return reins.Errorf(reins.CodeInvalidInput, "verb %q is not for a browser", string(x.cmd.Action.Verb()))
+}

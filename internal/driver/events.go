@@ -1,0 +1,317 @@
+package driver
+
+import (
+	"slices"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+// onEvent takes an event of one of the tab's sessions into the model, then
+// hands it to those who watch the tab.
+func (t *tab) onEvent(e cdp.Event) {
+	switch e.Method {
+	case target.AttachedToTarget.Method:
+		if v, ok := cdp.Is(e, target.AttachedToTarget); ok {
+			t.attachedFrame(e.Session, v)
+		}
+	case target.DetachedFromTarget.Method:
+		if v, ok := cdp.Is(e, target.DetachedFromTarget); ok {
+			t.detachedFrame(string(v.SessionID))
+		}
+	case page.JavascriptDialogOpening.Method:
+		if v, ok := cdp.Is(e, page.JavascriptDialogOpening); ok {
+			t.dialogOpened(e.Session, v)
+		}
+	case page.FileChooserOpened.Method:
+		if v, ok := cdp.Is(e, page.FileChooserOpened); ok {
+			t.chooserOpened(v)
+		}
+	default:
+		t.b.mu.Lock()
+		if t.updateLocked(e) {
+			t.b.changedLocked()
+		}
+		t.b.mu.Unlock()
+	}
+	t.notify(e)
+}
+
+// updateLocked takes in events that only change the model; it reports whether
+// this one did.
+func (t *tab) updateLocked(e cdp.Event) bool {
+	switch e.Method {
+	case runtime.ExecutionContextCreated.Method, runtime.ExecutionContextDestroyed.Method,
+		runtime.ExecutionContextsCleared.Method:
+		return t.contextLocked(e)
+	case page.FrameAttached.Method, page.FrameDetached.Method, page.FrameNavigated.Method,
+		page.NavigatedWithinDocument.Method:
+		return t.frameLocked(e)
+	case page.LifecycleEvent.Method:
+		v, ok := cdp.Is(e, page.LifecycleEvent)
+		return ok && t.lifecycleLocked(v)
+	case page.FrameStartedLoading.Method:
+		v, ok := cdp.Is(e, page.FrameStartedLoading)
+		return ok && v.FrameID == t.main.id && t.loadingLocked(true)
+	case page.FrameStoppedLoading.Method:
+		v, ok := cdp.Is(e, page.FrameStoppedLoading)
+		return ok && v.FrameID == t.main.id && t.loadingLocked(false)
+	case page.FrameStartedNavigating.Method:
+		v, ok := cdp.Is(e, page.FrameStartedNavigating)
+		if ok && v.FrameID == t.main.id {
+			t.nav.startedLocked(v)
+		}
+		return ok
+	case page.JavascriptDialogClosed.Method:
+		return t.dialogClosedLocked()
+	case runtime.ExceptionThrown.Method:
+		t.consoleErrors++
+		return true
+	case runtime.ConsoleAPICalled.Method:
+		return t.consoleLocked(e)
+	case network.ResponseReceived.Method, network.LoadingFailed.Method, network.RequestWillBeSent.Method:
+		return t.nav.takeLocked(e)
+	case inspector.TargetCrashed.Method:
+		return t.frameCrashedLocked(e.Session)
+	}
+	return false
+}
+
+func (t *tab) loadingLocked(now bool) bool {
+	if t.loading == now {
+		return false
+	}
+	t.loading = now
+	t.b.tellLocked("tab_updated", t)
+	return true
+}
+
+func (t *tab) consoleLocked(e cdp.Event) bool {
+	var v struct {
+		Type string `json:"type"`
+	}
+	if e.Decode(&v) != nil || v.Type != "error" && v.Type != "assert" {
+		return false
+	}
+	t.consoleErrors++
+	return true
+}
+
+// contextLocked follows the isolated worlds, which documents are known by.
+func (t *tab) contextLocked(e cdp.Event) bool {
+	switch e.Method {
+	case runtime.ExecutionContextCreated.Method:
+		v, ok := cdp.Is(e, runtime.ExecutionContextCreated)
+		if !ok || v.Context.Name != worldName {
+			return false
+		}
+		var aux struct {
+			FrameID proto.FrameID `json:"frameId"`
+			Type    string        `json:"type"`
+		}
+		if jsonv2.Unmarshal(v.Context.AuxData, &aux) != nil || aux.Type != "isolated" {
+			return false
+		}
+		f := t.frames[aux.FrameID]
+		if f == nil {
+			return false
+		}
+		f.leaveLocked()
+		t.b.lastDoc++
+		f.doc = &document{
+			frame: f, number: t.b.lastDoc, session: e.Session,
+			context: v.Context.UniqueID, id: v.Context.ID, gone: make(chan struct{}),
+		}
+	case runtime.ExecutionContextDestroyed.Method:
+		v, ok := cdp.Is(e, runtime.ExecutionContextDestroyed)
+		if !ok {
+			return false
+		}
+		t.main.eachLocked(func(f *frame) {
+			if f.doc != nil && f.doc.context == v.ExecutionContextUniqueID {
+				f.leaveLocked()
+			}
+		})
+	case runtime.ExecutionContextsCleared.Method:
+		t.main.eachLocked(func(f *frame) {
+			if f.doc != nil && f.doc.session == e.Session {
+				f.leaveLocked()
+			}
+		})
+	}
+	return true
+}
+
+// leaveLocked ends the frame's document as one that can be worked on.
+func (f *frame) leaveLocked() {
+	if f.doc != nil {
+		close(f.doc.gone)
+		f.doc = nil
+	}
+}
+
+// frameLocked follows the tree of frames.
+func (t *tab) frameLocked(e cdp.Event) bool {
+	switch e.Method {
+	case page.FrameAttached.Method:
+		v, ok := cdp.Is(e, page.FrameAttached)
+		if !ok {
+			return false
+		}
+		f := t.frames[v.FrameID]
+		if f == nil {
+			f = t.addFrameLocked(v.FrameID, t.frames[v.ParentFrameID])
+		}
+		f.session = e.Session
+	case page.FrameDetached.Method:
+		v, ok := cdp.Is(e, page.FrameDetached)
+		f := t.frames[v.FrameID]
+		if !ok || f == nil || f == t.main {
+			return false
+		}
+		if v.Reason == page.FrameDetachedReasonSwap {
+			return false // it goes on in another process
+		}
+		if f.session != e.Session && f.parent.session != e.Session {
+			return false // an old process's view of a frame that has moved
+		}
+		t.removeFrameLocked(f)
+	case page.FrameNavigated.Method:
+		v, ok := cdp.Is(e, page.FrameNavigated)
+		if !ok {
+			return false
+		}
+		t.navigatedLocked(e.Session, v)
+	case page.NavigatedWithinDocument.Method:
+		v, ok := cdp.Is(e, page.NavigatedWithinDocument)
+		f := t.frames[v.FrameID]
+		if !ok || f == nil {
+			return false
+		}
+		f.url = v.URL
+		if f == t.main {
+			t.nav.within++
+			t.url = v.URL
+			t.b.tellLocked("tab_updated", t)
+		}
+	}
+	return true
+}
+
+// navigatedLocked handles the commit of a document.
+func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
+	f := t.frames[v.Frame.ID]
+	if f == nil {
+		f = t.addFrameLocked(v.Frame.ID, t.frames[v.Frame.ParentID])
+	}
+	f.session = s
+	t.describeLocked(f, v.Frame)
+	for _, c := range slices.Clone(f.children) {
+		t.removeFrameLocked(c)
+	}
+	f.phase = phaseCommitted
+	if v.Type == page.NavigationTypeBackForwardCacheRestore {
+		f.phase = phaseLoaded
+	}
+	if f != t.main {
+		return
+	}
+	t.crashed = false
+	t.chooser = nil
+	t.nav.commits++
+	t.nav.unreachable = v.Frame.UnreachableURL
+	t.b.tellLocked("tab_updated", t)
+}
+
+// describeLocked takes in what the browser says of a frame's document.
+func (t *tab) describeLocked(f *frame, v *proto.Frame) {
+	f.loader, f.name = v.LoaderID, v.Name
+	f.url = v.URL + v.URLFragment
+	if v.UnreachableURL != "" {
+		f.url = v.UnreachableURL
+	}
+	if f == t.main {
+		t.url = f.url
+	}
+}
+
+func (t *tab) lifecycleLocked(v page.EventLifecycleEvent) bool {
+	f := t.frames[v.FrameID]
+	if f == nil || f.loader != v.LoaderID {
+		return false
+	}
+	switch {
+	case v.Name == "DOMContentLoaded" && f.phase < phaseParsed:
+		f.phase = phaseParsed
+	case v.Name == "load" && f.phase < phaseLoaded:
+		f.phase = phaseLoaded
+	default:
+		return false
+	}
+	return true
+}
+
+// addFrameLocked adds a frame below parent (the main frame when nil).
+func (t *tab) addFrameLocked(id proto.FrameID, parent *frame) *frame {
+	if parent == nil {
+		parent = t.main
+	}
+	f := &frame{tab: t, id: id, parent: parent, session: parent.session}
+	parent.children = append(parent.children, f)
+	t.frames[id] = f
+	return f
+}
+
+func (t *tab) removeFrameLocked(f *frame) {
+	if at := slices.Index(f.parent.children, f); at >= 0 {
+		f.parent.children = slices.Delete(f.parent.children, at, at+1)
+	}
+	f.eachLocked(func(f *frame) {
+		f.leaveLocked()
+		delete(t.frames, f.id)
+	})
+}
+
+// mergeTree takes in the frames that a session had before it was attached.
+func (t *tab) mergeTree(s *cdp.Session, tree *page.FrameTree) {
+	t.b.mu.Lock()
+	defer t.b.mu.Unlock()
+	var merge func(tree *page.FrameTree, parent *frame)
+	merge = func(tree *page.FrameTree, parent *frame) {
+		f := t.frames[tree.Frame.ID]
+		if f == nil {
+			f = t.addFrameLocked(tree.Frame.ID, parent)
+		}
+		if f.session != s && f.session != nil && f != t.main && parent != nil && f.session != parent.session {
+			return // it has moved to a process of its own meanwhile
+		}
+		f.session = s
+		t.describeLocked(f, tree.Frame)
+		for _, c := range tree.ChildFrames {
+			merge(c, f)
+		}
+	}
+	merge(tree, nil)
+	t.b.changedLocked()
+}
+
+// frameCrashedLocked handles the death of the process of embedded frames; that
+// of the whole page is reported for its target.
+func (t *tab) frameCrashedLocked(s *cdp.Session) bool {
+	if s == t.session {
+		return false
+	}
+	t.main.eachLocked(func(f *frame) {
+		if f.session == s {
+			f.leaveLocked()
+		}
+	})
+	return true
+}

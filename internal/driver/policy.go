@@ -1,0 +1,120 @@
+package driver
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/reins-browser/reins"
+)
+
+// refusalHeader marks a refusal page of the egress door and gives its reason
+// (EGR-8).
+const refusalHeader = "Reins-Egress"
+
+// header finds a header whatever the case of its name.
+func header(h map[string]string, name string) string {
+	for k, v := range h {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// address turns what an agent gave into an address to load (NAV-2): without a
+// scheme it gets https, and only http, https and about:blank are taken.
+func address(given string, policy reins.NavigationPolicy) (string, error) {
+	s := strings.TrimSpace(given)
+	if strings.EqualFold(s, blankPage) {
+		return blankPage, nil
+	}
+	scheme, hasScheme := schemeOf(s)
+	if !hasScheme {
+		s, scheme = "https://"+strings.TrimPrefix(s, "//"), "https"
+	}
+	if scheme != "http" && scheme != "https" {
+		return "", reins.Errorf(reins.CodeNavigationBlocked, "addresses of the scheme %.40q are not loaded; give an http or https address, or about:blank", scheme)
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" {
+		return "", reins.Errorf(reins.CodeInvalidInput, "url %.200q is not an address with a host, such as https://example.com/", given)
+	}
+	if err := allowed(u, policy); err != nil {
+		return "", err
+	}
+	return s, nil
+}
+
+// schemeOf returns the scheme an address begins with. "host:8080/path" has
+// none: what follows the colon is a port.
+func schemeOf(s string) (string, bool) {
+	colon := strings.IndexByte(s, ':')
+	if colon <= 0 {
+		return "", false
+	}
+	for i := range colon {
+		c := s[i] | 0x20
+		letter := c >= 'a' && c <= 'z'
+		if !letter && (i == 0 || !(s[i] >= '0' && s[i] <= '9' || s[i] == '+' || s[i] == '-' || s[i] == '.')) {
+			return "", false
+		}
+	}
+	rest := s[colon+1:]
+	port := 0
+	for port < len(rest) && rest[port] >= '0' && rest[port] <= '9' {
+		port++
+	}
+	if port > 0 && port <= 5 && (port == len(rest) || strings.IndexByte("/?#", rest[port]) >= 0) {
+		return "", false
+	}
+	return strings.ToLower(s[:colon]), true
+}
+
+// allowed applies the resource's rules over hosts (NAV-3).
+func allowed(u *url.URL, policy reins.NavigationPolicy) error {
+	if matchesAny(u, policy.Deny) || len(policy.Allow) > 0 && !matchesAny(u, policy.Allow) {
+		return errBlockedHost(u.Host)
+	}
+	return nil
+}
+
+func errBlockedHost(host string) *reins.Error {
+	return reins.Errorf(reins.CodeNavigationBlocked, "the navigation rules of this browser do not allow %.200q; only its owner can change them", host)
+}
+
+func matchesAny(u *url.URL, rules []string) bool {
+	for _, r := range rules {
+		if matches(u, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches tells whether a rule ("example.com", "*.example.com", each possibly
+// with ":port") is about an address.
+func matches(u *url.URL, rule string) bool {
+	host, port := strings.ToLower(rule), ""
+	if h, p, err := net.SplitHostPort(host); err == nil {
+		host, port = h, p
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port != "" && port != portOf(u) {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		return strings.HasSuffix(name, "."+rest)
+	}
+	return name == strings.Trim(host, "[]")
+}
+
+func portOf(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "http":
+		return "80"
+	}
+	return "443"
+}
