@@ -82,7 +82,8 @@ const contentsOf = (el) => {
 };
 
 const attr = (el, name) => el.getAttribute(name);
-const squeeze = (s) => s.replace(/\s+/g, ' ').trim();
+// squeeze makes white space and control characters one space each run.
+const squeeze = (s) => s.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
 const PAGE_STRING = 2048;
 
 // bound cuts a page-made string, never through a character.

@@ -40,10 +40,14 @@ const readSheet = (sheet, out) => {
   for (const s of facts.selectors) out.selectors.push(s);
 };
 
-let generatedMay = new WeakMap(); // root → test of an element, for one reading
+let generatedMay = new WeakMap(); // root → test of its elements, for one reading
 
-const mayGenerate = (el) => {
-  const root = el.getRootNode();
+const none = () => false;
+const all = () => true;
+
+// generatorsIn tells which elements of a document or shadow tree may have
+// generated text.
+const generatorsIn = (root) => {
   let test = generatedMay.get(root);
   if (!test) {
     const out = { all: false, selectors: [] };
@@ -52,14 +56,13 @@ const mayGenerate = (el) => {
     if (out.selectors.some((s) => /:host|::|&/.test(s))) out.all = true;
     const list = out.selectors.join(',');
     try { if (list) document.documentElement.matches(list); } catch { out.all = true; }
-    test = out.all ? () => true : list ? (e) => e.matches(list) : () => false;
+    test = out.all ? all : list ? (e) => e.matches(list) : none;
     generatedMay.set(root, test);
   }
-  return test(el);
+  return test;
 };
 
 const generated = (el, which) => {
-  if (!mayGenerate(el)) return '';
   const style = getComputedStyle(el, which);
   let content = style.content;
   if (!content || content === 'none' || content === 'normal') return '';
@@ -78,9 +81,12 @@ const quietlyHidden = (el) => {
 };
 
 const contentText = (el, o) => {
-  let out = generated(el, '::before');
-  const pieces = [...contentsOf(el)];
+  const generates = generatorsIn(el.getRootNode())(el);
   const owns = attr(el, 'aria-owns');
+  const shallow = el.firstElementChild === null && !rootOf(el) && el.localName !== 'slot';
+  if (shallow && !generates && !owns) return el.textContent;
+  let out = generates ? generated(el, '::before') : '';
+  const pieces = [...contentsOf(el)];
   if (owns) pieces.push(...byIds(el, owns));
   for (const node of pieces) {
     if (node.nodeType === 3) { out += node.data; continue; }
@@ -91,7 +97,7 @@ const contentText = (el, o) => {
     const inline = /^(inline|contents)/.test(getComputedStyle(node).display);
     out += inline ? text : ' ' + text + ' ';
   }
-  return out + generated(el, '::after');
+  return generates ? out + generated(el, '::after') : out;
 };
 
 const embeddedValue = (el, role) => {

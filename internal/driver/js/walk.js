@@ -115,7 +115,7 @@ const shownValue = (el, tag, role) => {
       if (el.type === 'password' || masked(el)) return '•'.repeat(Math.min(el.value.length, 64));
       return el.value;
     case 'textarea': return masked(el) ? '•'.repeat(Math.min(el.value.length, 64)) : el.value;
-    case 'select': return [...el.selectedOptions].map((o) => squeeze(o.label || o.text)).join(', ');
+    case 'select': return '';
     case 'progress': return el.hasAttribute('value') ? String(el.value) : '';
     case 'meter': return String(el.value);
   }
@@ -127,7 +127,7 @@ const shownValue = (el, tag, role) => {
 };
 
 const masked = (el) => el.value && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
-const lines = (s) => bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
+const lines = (s) => s === '' ? '' : bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
 
 const address = (el) => {
   let href = el.href;
@@ -135,11 +135,9 @@ const address = (el) => {
   if (typeof href !== 'string') href = href.baseVal || '';
   if (href.startsWith('javascript:')) return '';
   if (href.startsWith('data:')) return bound(href, 40);
-  const origin = location.origin + '/';
-  if (origin !== 'null/' && href.startsWith(origin)) {
-    href = href.slice(origin.length - 1);
-    const here = location.pathname + location.search + '#';
-    if (href.startsWith(here)) href = href.slice(here.length - 1);
+  if (trip.origin !== 'null/' && href.startsWith(trip.origin)) {
+    href = href.slice(trip.origin.length - 1);
+    if (href.startsWith(trip.here)) href = href.slice(trip.here.length - 1);
   }
   return bound(squeeze(href));
 };
@@ -181,75 +179,114 @@ const collectOwned = (root) => {
   }
 };
 
+// What holds on the way down is a set of bits: one number, not an object, for
+// each element.
+const VISIBLE = 1;   // of the element whose contents are visited
+const POINTER = 2;   // the pointer already shows a hand there
+const ACTED = 4;     // inside something that can be acted on
+const PRE = 8;       // line ends count
+const SHUT = 16;     // outside of the open modal dialog
+const DISABLED = 32; // by aria-disabled of something around
+const CONTROL = 64;  // inside a label
+const EDITABLE = 128;
+const GENERATES = 256;
+
 // An inline text piece is a string; '\n' in it is the border of a block.
 const visitAll = (el, out, st) => {
-  const visible = st.visible;
-  if (st.generates) out.push(generated(el, '::before'));
+  if (st & GENERATES) out.push(generated(el, '::before'));
   const root = rootOf(el);
-  if (root && !trip.roots.has(root)) { trip.roots.add(root); collectOwned(root); }
-  const details = el.localName === 'details' && !el.open;
-  for (const node of contentsOf(el)) {
-    if (node.nodeType === 3) {
-      if (visible && !details) out.push(st.pre ? node.data : node.data.replace(/\n/g, ' '));
-    } else if (node.nodeType === 1 && !(details && !node.checkVisibility())) visit(node, out, st);
+  const before = trip.generators;
+  if (root) {
+    trip.generators = generatorsIn(root);
+    if (!trip.roots.has(root)) { trip.roots.add(root); collectOwned(root); }
   }
+  const within = st & ~GENERATES;
+  if (el.localName === 'slot') {
+    for (const node of contentsOf(el)) child(node, out, within);
+  } else if (el.localName === 'details' && !el.open) {
+    for (let node = el.firstElementChild; node; node = node.nextElementSibling) if (node.checkVisibility()) visit(node, out, within);
+  } else {
+    for (let node = (root || el).firstChild; node; node = node.nextSibling) child(node, out, within);
+  }
+  trip.generators = before;
   if (trip.owners && el.hasAttribute('aria-owns')) {
-    for (const owned of byIds(el, attr(el, 'aria-owns'))) if (trip.owned.get(owned) === el) visit(owned, out, st, true);
+    for (const owned of byIds(el, attr(el, 'aria-owns'))) if (trip.owned.get(owned) === el) visit(owned, out, within, true);
   }
-  if (st.generates) out.push(generated(el, '::after'));
+  if (st & GENERATES) out.push(generated(el, '::after'));
+};
+
+const child = (node, out, st) => {
+  const type = node.nodeType;
+  if (type === 1) visit(node, out, st);
+  else if (type === 3 && st & VISIBLE) {
+    const data = node.data;
+    out.push(st & PRE || !data.includes('\n') ? data : data.replace(/\n/g, ' '));
+  }
 };
 
 function visit(el, out, above, viaOwner = false) {
   const tag = el.localName;
   if (SKIPPED.has(tag) || (trip.owners && !viaOwner && trip.owned.has(el))) return;
   if (tag === 'br') { out.push('\n'); return; }
-  if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
-  if (el.hasAttribute('inert') && !holds(el, trip.modal)) return;
-  if (trip.modal && el === trip.modal) above = { ...above, shut: false };
+  const plain = !el.hasAttributes();
+  if (!plain) {
+    if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
+    if (el.hasAttribute('inert') && !(trip.modal && holds(el, trip.modal))) return;
+  }
   const style = getComputedStyle(el);
   const display = style.display;
-  if (display === 'none' || display === '' || above.depth > MAX_DEPTH) return;
-  const pointer = style.cursor === 'pointer';
-  const st = {
-    visible: style.visibility === 'visible', pointer, acted: above.acted, depth: above.depth + 1, pre: tag === 'pre' || above.pre,
-    shut: above.shut, disabled: above.disabled, generates: mayGenerate(el), control: above.control, editable: above.editable,
-  };
-  const block = !display.startsWith('inline') && display !== 'contents';
+  if (display === 'none' || display === '' || trip.depth > MAX_DEPTH) return;
+  let st = above & (ACTED | PRE | SHUT | DISABLED | CONTROL | EDITABLE);
+  if (el === trip.modal) st &= ~SHUT;
+  if (style.visibility === 'visible') st |= VISIBLE;
+  if (style.cursor === 'pointer') st |= POINTER;
+  if (tag === 'pre') st |= PRE;
+  if (trip.generators !== none && trip.generators(el)) st |= GENERATES;
+  const block = display !== 'inline' && display !== 'contents' && !display.startsWith('inline');
   if (block) out.push('\n');
-  if (st.shut) visitAll(el, out, { ...st, visible: false });
-  else element(el, tag, style, st, above, out);
+  trip.depth++;
+  if (st & SHUT) visitAll(el, out, st & ~VISIBLE);
+  else element(el, tag, style, st, above, out, plain);
+  trip.depth--;
   if (block) out.push('\n');
 }
 
 // element adds el to out as an entry, or its contents when it is only layout.
-const element = (el, tag, style, st, above, out) => {
-  const role = roleOf(el, tag);
-  if (tag === 'label') { label(el, st, above, out); return; }
+const element = (el, tag, style, st, above, out, plain) => {
+  const first = el.firstElementChild;
+  const role = plain && (tag === 'div' || tag === 'span') ? 'generic' : roleOf(el, tag);
+  if (tag === 'label') { label(el, st, out); return; }
   const acts = ACTED_ON.has(role);
-  const plain = el.attributes.length === 0;
-  const ce = plain ? null : attr(el, 'contenteditable');
-  const editable = ce !== null && ce !== 'false' && !above.editable;
-  if (editable) st.editable = true;
-  const clickable = !plain && ((el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick'));
-  const pointed = st.pointer && !above.pointer && !above.acted && tag !== 'html' && tag !== 'body' && !above.control;
+  let editable = false;
+  let clickable = false;
+  if (!plain) {
+    const ce = attr(el, 'contenteditable');
+    editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
+    if (editable) st |= EDITABLE;
+    clickable = (el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick');
+    if (isTrue(el, 'aria-disabled')) st |= DISABLED;
+  }
+  const pointed = (st & POINTER) !== 0 && !(above & (POINTER | ACTED | CONTROL)) && tag !== 'html' && tag !== 'body';
   const boxed = !acts && (editable || clickable || pointed);
-  if (!st.disabled && !plain) st.disabled = isTrue(el, 'aria-disabled');
-  if (el.firstChild && style.contentVisibility === 'hidden') return;
-  if (el.firstElementChild === null || tag.includes('-')) mayHost(el, tag);
-  else if (HOSTS.has(tag) && getComputedStyle(el.firstElementChild).display === '') mayHost(el, tag);
-  if (FOLDED.has(role) && !boxed) {
-    const name = plain ? '' : squeeze(attr(el, 'aria-label') || '');
-    if (name && role !== 'none' && role !== 'generic') out.push(name);
+  if (first === null) {
+    if (el.firstChild === null || tag.includes('-')) mayHost(el, tag);
+  } else {
+    if (style.contentVisibility === 'hidden') return;
+    if (tag.includes('-') || (HOSTS.has(tag) && getComputedStyle(first).display === '')) mayHost(el, tag);
+  }
+  if (!boxed && FOLDED.has(role)) {
+    const name = plain || role === 'none' || role === 'generic' ? '' : squeeze(attr(el, 'aria-label') || '');
+    if (name) out.push(name);
     else visitAll(el, out, st);
     return;
   }
-  if (!st.visible) { visitAll(el, out, st); return; }
+  if (!(st & VISIBLE)) { visitAll(el, out, st); return; }
   entry(el, tag, role, { acts, boxed, editable, pointed }, st, out);
 };
 
 const entry = (el, tag, role, kind, st, out) => {
   const { acts, boxed } = kind;
-  const disabled = (acts || tag === 'fieldset') && (st.disabled || disabledHere(el, tag));
+  const disabled = (acts || tag === 'fieldset') && ((st & DISABLED) !== 0 || disabledHere(el, tag));
   const named = role === 'generic' || role === 'paragraph' || FOLDED.has(role) ? squeeze(attr(el, 'aria-label') || '') : shortName(el, role);
   const node = {
     role: FOLDED.has(role) ? 'generic' : role, name: named, number: 0, kids: [], value: '', url: '', closed: false,
@@ -257,8 +294,8 @@ const entry = (el, tag, role, kind, st, out) => {
   };
   if (kind.editable && role !== 'textbox') node.states += ' [editable]';
   if (el === trip.active) node.states += ' [active]';
-  if (acts || boxed || PLACES.has(role) || (st.pointer && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
-  if (acts) st = { ...st, acted: true };
+  if (acts || boxed || PLACES.has(role) || (st & POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
+  if (acts) st |= ACTED;
   if (!SPECIAL[tag]?.(el, node, st)) visitAll(el, node.kids, st);
   if (!node.value) node.value = lines(shownValue(el, tag, role));
   finish(el, tag, role, node, kind, out);
@@ -288,6 +325,7 @@ const finish = (el, tag, role, node, kind, out) => {
   const acted = node.flags !== '' || node.number !== 0 && PLACES.has(role) && role !== 'figure' && role !== 'img';
   if (!acted && !kids.length && !node.name && !node.value && role !== 'separator') return;
   if (role === 'img' && !node.name && !node.flags) return;
+  if (role === 'paragraph' && !node.flags && !node.name && kids.length && kids.every((k) => typeof k !== 'string')) { out.push(...kids); return; }
   if (role === 'group' && !node.name && !node.flags && tag !== 'details') { out.push('\n', ...kids.flatMap((k) => [k, '\n'])); return; }
   if (kind.pointed && !kind.acts && node.role === 'generic' && !node.name && kids.length === 1 && kids[0].flags === 'i' && kids[0].role !== 'generic') {
     out.push(kids[0]);
@@ -304,6 +342,10 @@ const holdsActed = (k) => k.flags === 'i' || k.role === 'iframe' || k.kids.some(
 
 // tidy joins inline pieces, splits at block borders, and drops white space.
 const tidy = (items) => {
+  if (items.length === 1 && typeof items[0] === 'string' && items[0].length < 2000 && !items[0].includes('\n')) {
+    const s = squeeze(items[0]);
+    return s ? [s] : [];
+  }
   const out = [];
   let text = '';
   const flush = () => {
@@ -330,7 +372,7 @@ const tidy = (items) => {
 
 // label leaves its text to the control that it names; when that control has no
 // box of its own, the label stands for it.
-const label = (el, st, above, out) => {
+const label = (el, st, out) => {
   const control = el.control;
   const shown = control && getComputedStyle(control).display !== 'none' && control.getRootNode() === el.getRootNode();
   const states_ = control && !shown && /^(checkbox|radio|file)$/.test(control.type);
@@ -338,18 +380,18 @@ const label = (el, st, above, out) => {
     const role = roleOf(control);
     const node = { role, name: nameOf(control) || nameOf(el), number: numberOf(el), kids: [], value: lines(shownValue(control, 'input', role)),
       url: '', flags: 'i', states: states(control, 'input', role, disabledHere(control, 'input')) };
-    visitAll(el, node.kids, { ...st, acted: true });
+    visitAll(el, node.kids, st | ACTED);
     node.kids = tidy(node.kids).filter((k) => typeof k !== 'string');
     out.push(node);
     return;
   }
   if (!shown || control.hasAttribute('aria-label') || control.hasAttribute('aria-labelledby') || control.localName === 'button' ||
     control.type === 'hidden' || !trip.whole) {
-    visitAll(el, out, { ...st, control: true });
+    visitAll(el, out, st | CONTROL);
     return;
   }
   const kids = [];
-  visitAll(el, kids, { ...st, control: true });
+  visitAll(el, kids, st | CONTROL);
   for (const k of kids) if (typeof k !== 'string') out.push(k);
 };
 
@@ -431,15 +473,16 @@ const walk = (n) => {
   generatedMay = new WeakMap();
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
-  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false };
+  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, generators: none,
+    origin: location.origin + '/', here: location.pathname + location.search + '#' };
   const items = [];
   try {
     if (root) {
       collectOwned(document);
       trip.modal = n ? null : modalOf();
       trip.owners = trip.owned.size > 0;
-      const st = { pointer: false, acted: false, depth: 0, pre: false, shut: trip.modal !== null, disabled: false, control: false, editable: false };
-      visit(root, items, st, true);
+      trip.generators = generatorsIn(root.getRootNode());
+      visit(root, items, trip.modal ? SHUT : 0, true);
     }
     const out = [];
     write(tidy(items), 0, out);

@@ -1,0 +1,301 @@
+// Where a pointer would act on an element (ACT-1), and the guards that keep
+// input from landing on anything else.
+
+// deepest is what the pointer would hit, down into shadow trees.
+const deepest = (x, y) => {
+  let el = document.elementFromPoint(x, y);
+  for (;;) {
+    const root = el && rootOf(el);
+    const inner = root ? root.elementFromPoint(x, y) : null;
+    if (!inner || inner === el || !root.contains(inner)) return el;
+    el = inner;
+  }
+};
+
+const ACTS_BY_ITSELF = 'a[href],button,input,select,textarea,summary,[tabindex],[contenteditable]';
+
+// belongs tells whether pressing on target is pressing on el: its contents,
+// its label, or the picture that it is an area of.
+const belongs = (el, target) => {
+  if (!target) return false;
+  if (holds(el, target)) return true;
+  const l = closest(target, (p) => p.localName === 'label');
+  if (l && l.control === el) {
+    const own = closest(target, (p) => p === l || p.matches(ACTS_BY_ITSELF));
+    return own === l;
+  }
+  if (el.localName === 'area') {
+    const map = el.closest('map');
+    return target.localName === 'img' && target.useMap === '#' + map?.name;
+  }
+  return closedRoots.has(target) && holds(target, el);
+};
+
+// says names an element for a sentence, with the number of the nearest one
+// that a snapshot could list.
+const says = (el) => {
+  if (!el) return { text: 'the edge of the page', number: 0 };
+  const meant = closest(el, (p) => p.id || ACTED_ON.has(roleOf(p)) || PLACES.has(roleOf(p)) || p.parentElement === document.body) || el;
+  const role = roleOf(meant);
+  let text = meant.localName + (meant.id ? '#' + meant.id : '');
+  if (role !== 'generic') text = role + ' ' + text;
+  return { text: bound(text, 120), label: bound(squeeze(meant.getAttribute('aria-label') || meant.innerText || ''), 80), number: numberOf(meant) };
+};
+
+const disabledReason = (el) => {
+  const tag = el.localName;
+  if (el.matches(':disabled')) return 'it is disabled';
+  const aria = closest(el, (p) => isTrue(p, 'aria-disabled'));
+  if (aria) return aria === el ? 'it is disabled' : 'it is inside something disabled';
+  if (closest(el, (p) => p.hasAttribute('inert'))) return 'it is inert';
+  if (tag === 'option' && el.parentElement?.disabled) return 'its list is disabled';
+  return '';
+};
+
+const boxesOf = (el) => {
+  if (el.localName === 'area') return areaBoxes(el);
+  let boxes = [...el.getClientRects()];
+  if (!boxes.some((b) => b.width > 0 && b.height > 0)) {
+    const range = document.createRange();
+    range.selectNodeContents(el);
+    boxes = [...range.getClientRects()];
+  }
+  return boxes.filter((b) => b.width > 0 && b.height > 0);
+};
+
+const areaBoxes = (el) => {
+  const map = el.closest('map');
+  const img = map && document.querySelector('img[usemap="' + CSS.escape('#' + map.name) + '"]');
+  if (!img) return [];
+  const r = img.getBoundingClientRect();
+  const c = el.coords.split(',').map(Number);
+  const at = (x, y, w, h) => [new DOMRect(r.x + img.clientLeft + x, r.y + img.clientTop + y, w, h)];
+  switch (el.shape) {
+    case 'circle': return at(c[0] - 1, c[1] - 1, 2, 2);
+    case 'poly': {
+      let x = 0;
+      let y = 0;
+      const n = Math.floor(c.length / 2);
+      for (let i = 0; i < n; i++) { x += c[2 * i]; y += c[2 * i + 1]; }
+      return at(x / n - 1, y / n - 1, 2, 2);
+    }
+    case 'default': return [r];
+  }
+  return at(c[0], c[1], c[2] - c[0], c[3] - c[1]);
+};
+
+const inView = (b) => {
+  const x = Math.max(b.left, 0);
+  const y = Math.max(b.top, 0);
+  const right = Math.min(b.right, innerWidth);
+  const bottom = Math.min(b.bottom, innerHeight);
+  return right - x > 0.5 && bottom - y > 0.5 ? new DOMRect(x, y, right - x, bottom - y) : null;
+};
+
+// points are where to press, best first.
+const points = (el, position) => {
+  const boxes = boxesOf(el);
+  if (position) {
+    const r = el.getBoundingClientRect();
+    return boxes.length ? [[r.x + position.x, r.y + position.y]] : [];
+  }
+  const out = [];
+  const sorted = boxes.sort((a, b) => b.width * b.height - a.width * a.height).slice(0, 8);
+  for (const b of sorted) {
+    const v = inView(b);
+    if (v) out.push([v.x + v.width / 2, v.y + v.height / 2]);
+  }
+  if (sorted.length) {
+    const v = inView(sorted[0]);
+    if (v) for (const [fx, fy] of [[0.25, 0.5], [0.75, 0.5], [0.5, 0.25], [0.5, 0.75], [0.1, 0.1], [0.9, 0.9]]) out.push([v.x + v.width * fx, v.y + v.height * fy]);
+  }
+  return out;
+};
+
+const placeOf = (el) => { const r = el.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; };
+
+// look tries once: {x, y} to press at, or {why} not.
+const look = (el, o) => {
+  if (!o.quiet && !el.checkVisibility({ visibilityProperty: true }) && el.localName !== 'area') return { why: 'hidden', text: 'it is not shown' };
+  const off = disabledReason(el);
+  if (off) return { why: 'disabled', text: off };
+  if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only' };
+  const candidates = [...points(el, o.position)];
+  const labels = o.position || !el.labels || el.localName === 'button' ? [] : [...el.labels];
+  for (const l of labels) candidates.push(...points(l, null));
+  if (!boxesOf(el).length && !labels.some((l) => boxesOf(l).length)) return { why: 'hidden', text: 'it takes no room on the page' };
+  let first = null;
+  for (const [x, y] of candidates) {
+    if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
+    const hit = deepest(x, y);
+    if (belongs(el, hit)) return { x, y };
+    if (!first && hit) first = { hit, x, y };
+  }
+  if (o.soft && tiny(el)) { const r = el.getBoundingClientRect(); return { x: r.x, y: r.y }; }
+  if (!first) return { why: 'outside', text: 'it cannot be scrolled into view' };
+  if (holds(first.hit, el) && getComputedStyle(el).pointerEvents === 'none') return { why: 'pointer', text: 'it does not take the pointer' };
+  return { why: 'covered', text: 'something covers it', by: says(first.hit), hit: first.hit };
+};
+
+const tiny = (el) => { const r = el.getBoundingClientRect(); return r.width < 5 || r.height < 5 || getComputedStyle(el).opacity === '0'; };
+
+const ALIGNMENTS = ['nearest', 'center', 'start', 'end'];
+
+const hopeless = (hit) => {
+  if (!hit) return false;
+  const r = hit.getBoundingClientRect();
+  return hit !== document.documentElement && hit !== document.body && r.width >= innerWidth * 0.9 && r.height >= innerHeight * 0.9 &&
+    closest(hit, (p) => getComputedStyle(p).position === 'fixed' || p.matches(':modal')) !== null;
+};
+
+const same = (a, b) => a.every((v, i) => Math.abs(v - b[i]) < 0.5);
+
+// ready waits until el can be acted on, at most o.ms. It returns what the
+// driver needs to act, or why it cannot.
+const ready = async (n, o) => {
+  const began = performance.now();
+  let scrolls = 0;
+  let moved = 0;
+  let held = null; // a point that stays on something that keeps moving
+  for (let before = null; ;) {
+    const el = elementOf(n);
+    if (!el) return { gone: true };
+    const late = performance.now() - began >= o.ms;
+    let r = look(el, o);
+    while ((r.why === 'outside' || r.why === 'covered') && scrolls < ALIGNMENTS.length && !hopeless(r.hit)) {
+      (el.localName === 'area' ? el.closest('map') && document.querySelector('img[usemap="' + CSS.escape('#' + el.closest('map').name) + '"]') || el : el)
+        .scrollIntoView({ block: ALIGNMENTS[scrolls], inline: scrolls ? 'center' : 'nearest', behavior: 'instant' });
+      scrolls++;
+      r = look(el, o);
+    }
+    if (r.why) {
+      before = null;
+      if (late) return { why: r.why, text: r.text, by: r.by, ...subject(el) };
+    } else {
+      const place = placeOf(el);
+      if (before && same(before, place)) return done(el, r, o);
+      if (before && ++moved > 3) {
+        if (held && belongs(el, deepest(held.x, held.y))) {
+          if (++held.frames >= 8) return done(el, held, o);
+        } else held = { x: r.x, y: r.y, frames: 0 };
+      }
+      if (before && late) return { why: 'moving', text: 'it keeps moving', ...subject(el) };
+      before = place;
+    }
+    await frame();
+  }
+};
+
+const subject = (el) => ({ role: roleOf(el), name: bound(nameOf(el), 256) });
+
+const done = (el, r, o) => {
+  if (o.arm === 'pointer') guard = { el, kind: 'pointer', seen: false, clicked: false, blocked: null };
+  const a = activeElement();
+  return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, ...subject(el) };
+};
+
+// through says where a point inside the frame of element n lies in this
+// document, and whether the pointer gets to the frame there.
+const through = (n, x, y) => {
+  const el = elementOf(n);
+  if (!el) return { gone: true };
+  const r = el.getBoundingClientRect();
+  const sx = el.offsetWidth ? r.width / el.offsetWidth : 1;
+  const sy = el.offsetHeight ? r.height / el.offsetHeight : 1;
+  const s = getComputedStyle(el);
+  const px = r.x + (el.clientLeft + parseFloat(s.paddingLeft)) * sx + x * sx;
+  const py = r.y + (el.clientTop + parseFloat(s.paddingTop)) * sy + y * sy;
+  if (px < 0 || py < 0 || px >= innerWidth || py >= innerHeight) return { why: 'outside', text: 'its frame is scrolled out of view', x: px, y: py };
+  const hit = deepest(px, py);
+  if (!belongs(el, hit)) return { why: 'covered', text: 'something covers its frame', by: says(hit), x: px, y: py };
+  return { ok: true, x: px, y: py };
+};
+
+// reveal scrolls an element of a frame into the view of all around it.
+const reveal = (n, block) => {
+  const el = elementOf(n);
+  if (el) el.scrollIntoView({ block, inline: 'center', behavior: 'instant' });
+};
+
+// guard is armed for the time of one input; the first press that lands
+// elsewhere is stopped before the page's own handlers see it.
+let guard = null;
+
+const swallow = (e) => { e.preventDefault(); e.stopImmediatePropagation(); };
+
+const onPointer = (e) => {
+  const g = guard;
+  if (!g || g.kind !== 'pointer' || !e.isTrusted) return;
+  if (g.blocked) { swallow(e); return; }
+  if (!g.seen) {
+    if (e.type !== 'pointerdown' && e.type !== 'mousedown') return;
+    const target = e.composedPath()[0];
+    if (!belongs(g.el, target)) { g.blocked = says(target.nodeType === 1 ? target : target.parentElement); swallow(e); return; }
+    g.seen = true;
+  }
+  if (e.type === 'click' || e.type === 'auxclick' || e.type === 'contextmenu') g.clicked = true;
+};
+
+const onKeys = (e) => {
+  const g = guard;
+  if (!g || g.kind !== 'keys' || !e.isTrusted) return;
+  const target = e.composedPath()[0];
+  if (target === g.el || belongs(g.el, target) || (target.nodeType === 1 && holds(target, g.el) && target.isContentEditable)) { g.seen = true; return; }
+  g.blocked ??= says(target.nodeType === 1 ? target : null);
+  swallow(e);
+};
+
+for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'auxclick', 'dblclick', 'contextmenu']) {
+  window.addEventListener(type, onPointer, { capture: true, passive: false });
+}
+for (const type of ['keydown', 'keypress', 'beforeinput']) window.addEventListener(type, onKeys, { capture: true });
+
+const disarm = () => {
+  const g = guard;
+  guard = null;
+  return g ? { seen: g.seen, clicked: g.clicked, blocked: g.blocked } : { seen: true, clicked: true, blocked: null };
+};
+
+// focusOn gives the element the focus; keys that would land elsewhere until
+// disarm are stopped.
+const focusOn = (n, armed) => {
+  const el = elementOf(n);
+  if (!el) return { gone: true };
+  if (activeElement() !== el) el.focus({ preventScroll: true });
+  if (armed) guard = { el, kind: 'keys', seen: false, clicked: true, blocked: null };
+  const a = activeElement();
+  return { ok: a === el || holds(el, a), takes: a ? numberOf(a) : 0 };
+};
+
+// after waits for two pictures and tells how the page stands.
+const after = async (busyBefore) => {
+  await frame();
+  await frame();
+  return standing();
+};
+
+const standing = () => {
+  const a = activeElement();
+  const out = { busy: document.querySelectorAll('[aria-busy="true"]').length, focus: 0 };
+  if (a && a !== document.body && a !== document.documentElement) {
+    out.focus = numberOf(a);
+    out.role = roleOf(a);
+    out.name = bound(nameOf(a), 256);
+    out.frame = a.localName === 'iframe' || a.localName === 'frame';
+  }
+  return out;
+};
+
+// rectOf is where an element is in the document, for a picture of it.
+const rectOf = async (n) => {
+  const el = elementOf(n);
+  if (!el) return { gone: true };
+  if (!el.checkVisibility()) return { why: 'hidden', text: 'it is not shown', ...subject(el) };
+  const r0 = el.getBoundingClientRect();
+  if (r0.top < 0 || r0.left < 0 || r0.bottom > innerHeight || r0.right > innerWidth) {
+    el.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+    await frame();
+  }
+  const r = el.getBoundingClientRect();
+  return { ok: true, x: r.x, y: r.y, w: r.width, h: r.height, ...subject(el) };
+};
