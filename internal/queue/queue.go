@@ -318,3 +318,14 @@ func (q *Queue) Position(e *Entry) int {
 	}
 	return n
 }
+
+// Tab is the tab whose lane a running entry holds, "" when none: what
+// the selected tab was resolved to. Read it under the owner's lock.
+func (e *Entry) Tab() reins.TabID {
+	for _, l := range e.held {
+		if l.tab != "" {
+			return l.tab
+		}
+	}
+	return ""
+}

@@ -1,0 +1,233 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/driver"
+)
+
+// conclude makes the result of an action that the driver has done: pictures
+// and downloads become artifacts, and what only the host knows is added.
+func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *connection, reply *driver.Reply) (*reins.Result, error) {
+	res := &reply.Result
+	op.target = res.Target
+	if res.Tab != nil {
+		op.tab = res.Tab.ID
+	}
+	op.takeDownloads(ctx, inc, res, reply.Downloads)
+	if reply.Picture != nil {
+		if err := op.keepPicture(ctx, res, reply.Picture); err != nil {
+			return nil, err
+		}
+	}
+	res.Meta = op.meta()
+	op.r.update(func(*state) {
+		l, now := op.lease, conn.id()
+		if l.told != now {
+			res.Meta.Reconnected = true
+			res.Notes = append(res.Notes, "The browser was connected anew: tab IDs and refs from before are gone.")
+		}
+		l.told = now
+		if res.Snapshot != nil {
+			l.seen = now
+		}
+		if res.Selected != "" && inc.conn == conn {
+			conn.selected = res.Selected
+		}
+	})
+	return res, nil
+}
+
+// meta is what a result says of how it came about (LSE-7).
+func (op *operation) meta() reins.Meta {
+	return reins.Meta{
+		Operation: op.id, CapabilityID: op.lease.grant.id, LeaseID: op.lease.id,
+		Incarnation: op.on.incarnation, Connection: op.on.number,
+		Started: op.began, Duration: time.Since(op.began),
+	}
+}
+
+// keepPicture stores a screenshot and, when one was asked for, adds the
+// picture for a model. The lease is checked once more before bytes go out
+// (LSE-8).
+func (op *operation) keepPicture(ctx context.Context, res *reins.Result, p *driver.Picture) error {
+	name := "screenshot" + extension(p.MediaType)
+	a, err := op.r.gen.store.Put(ctx, op.artifact("screenshot", p.MediaType, name), bytes.NewReader(p.Data), int64(len(p.Data)))
+	if err != nil {
+		return err
+	}
+	op.r.publish(reins.Event{Kind: "artifact", Detail: a.ID})
+	shot := &reins.ScreenshotResult{Artifact: a, Width: p.Width, Height: p.Height, Scaled: p.Scaled}
+	if len(p.Model) > 0 {
+		if err := op.check(ctx); err != nil {
+			return err
+		}
+		shot.Image, shot.MediaType = p.Model, p.ModelType
+	}
+	res.Screenshot = shot
+	return nil
+}
+
+func extension(mediaType string) string {
+	switch mediaType {
+	case "image/jpeg":
+		return ".jpg"
+	case "image/webp":
+		return ".webp"
+	}
+	return ".png"
+}
+
+// artifact describes bytes made by this operation.
+func (op *operation) artifact(kind, mediaType, name string) reins.Artifact {
+	return reins.Artifact{
+		Project: op.r.key.Project, Resource: op.r.key.ID, Kind: kind, MediaType: mediaType,
+		Name: name, LeaseID: op.lease.id,
+	}
+}
+
+// takeDownloads brings finished downloads in (ACT-10). One that cannot be kept
+// is reported as cancelled with the reason; it does not fail the action.
+func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *reins.Result, saved []driver.Saved) {
+	var reported []*reins.Download
+	if n := res.Navigation; n != nil && n.Download != nil && n.Download.State == "completed" {
+		reported = append(reported, n.Download)
+	}
+	if c := res.Changes; c != nil {
+		for i := range c.Downloads {
+			if c.Downloads[i].State == "completed" {
+				reported = append(reported, &c.Downloads[i])
+			}
+		}
+	}
+	for i, s := range saved {
+		a, err := inc.take(ctx, s, op.lease.id)
+		if i >= len(reported) {
+			continue
+		}
+		if err != nil {
+			reported[i].State, reported[i].Reason = "cancelled", reins.AsError(err).Message
+			continue
+		}
+		reported[i].Artifact = &a
+	}
+}
+
+// learnLocked notes what a result tells of tabs: who last acted on each, for
+// downloads that end later, and which documents are in which, for refs without
+// a tab in per-tab order (SCH-4).
+func (r *resource) learnLocked(op *operation, res *reins.Result) {
+	inc := r.st.inc
+	if inc == nil || inc.number != op.on.incarnation || res.Tab == nil {
+		return
+	}
+	tab := res.Tab.ID
+	if !op.verb.ReadOnly() {
+		r.st.owner[tab] = op.lease.id
+	}
+	if r.spec.Scheduling != reins.PerTab || res.Snapshot == nil || inc.conn == nil || inc.conn.id() != op.on {
+		return
+	}
+	if len(r.st.docs) > maxDocs {
+		clear(r.st.docs) // refs to forgotten ones run alone
+	}
+	for _, doc := range documents(res.Snapshot.Text) {
+		r.st.docs[doc] = tab
+	}
+}
+
+const maxDocs = 4096
+
+// document is the part of a ref that names its document: "f2" of "f2e12".
+func document(ref reins.Ref) string {
+	doc, _, ok := strings.Cut(string(ref), "e")
+	if !ok || !strings.HasPrefix(doc, "f") {
+		return ""
+	}
+	if _, err := strconv.ParseUint(doc[1:], 10, 64); err != nil {
+		return ""
+	}
+	return doc
+}
+
+// documents are the documents of all refs in an outline. Text of the page that
+// looks like a ref may add some that do not exist or belong to another tab;
+// that changes only which operations wait for each other.
+func documents(outline string) []string {
+	const mark = "[ref="
+	var out []string
+	last := ""
+	for {
+		i := strings.Index(outline, mark)
+		if i < 0 {
+			return out
+		}
+		outline = outline[i+len(mark):]
+		end := strings.IndexByte(outline, ']')
+		if end < 0 {
+			return out
+		}
+		if doc := document(reins.Ref(outline[:min(end, 64)])); doc != "" && doc != last {
+			out = append(out, doc)
+			last = doc
+		}
+	}
+}
+
+// happened takes what the driver tells of the browser. It returns soon: a
+// download that ended after its action is brought in on the side.
+func (r *resource) happened(conn *connection, e driver.Event) {
+	owner := ""
+	r.update(func(s *state) {
+		if e.Kind == "tab_selected" || e.Tab.Selected {
+			conn.selected = e.Tab.ID
+		}
+		owner = s.owner[e.Tab.ID]
+		if e.Kind == "tab_closed" {
+			delete(s.owner, e.Tab.ID)
+		}
+	})
+	if e.Saved != nil {
+		conn.inc.save(*e.Saved, owner)
+		return
+	}
+	r.publish(reins.Event{Kind: "tab", Detail: strings.TrimSpace(e.Kind + " " + string(e.Tab.ID))})
+}
+
+// save brings a download in that ended after its action, for whoever last
+// acted on its tab.
+func (inc *incarnation) save(s driver.Saved, leaseID string) {
+	over := false
+	inc.r.update(func(*state) {
+		if over = inc.ending; !over {
+			inc.saves.Add(1)
+		}
+	})
+	if over {
+		return
+	}
+	go func() {
+		defer inc.saves.Done()
+		if _, err := inc.take(inc.ctx, s, leaseID); err != nil {
+			inc.r.did("download", time.Now(), err)
+		}
+	}()
+}
+
+// take moves a finished download from the cell's folder into the store.
+func (inc *incarnation) take(ctx context.Context, s driver.Saved, leaseID string) (reins.Artifact, error) {
+	r := inc.r
+	a, err := r.gen.store.Take(ctx, reins.Artifact{
+		Project: r.key.Project, Resource: r.key.ID, Kind: "download",
+		MediaType: mediaTypeOf(s.Name), Name: s.Name, LeaseID: leaseID,
+	}, inc.room.Downloads(), s.GUID)
+	if err == nil {
+		r.publish(reins.Event{Kind: "artifact", Detail: a.ID})
+	}
+	return a, err
+}

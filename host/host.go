@@ -1,0 +1,292 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/cell"
+	"github.com/reins-browser/reins/internal/capability"
+)
+
+// Options set up a host. Dir, Hooks.Authorize and one backend are required.
+type Options struct {
+	// Dir is the runtime directory: absolute, private to the running user, on
+	// a local disk (DIR-1). It is made when it does not exist.
+	Dir string
+	// Hooks are the policy of the program that embeds the host (HK-1..3).
+	Hooks reins.Hooks
+	// Limits are the bounds; zero fields are the defaults.
+	Limits reins.Limits
+	// Backends are what can hold a browser, one for each name.
+	Backends []cell.Backend
+	// Logger gets what has no caller to be told to; nil discards it.
+	Logger *slog.Logger
+	// RuntimeID names this runtime in every [reins.Authority]; empty gets a
+	// random one.
+	RuntimeID string
+}
+
+// Host is a runtime. It implements [reins.Runtime]; all methods may be called
+// from any goroutine. Outside Start and Stop they fail with runtime_stopped.
+type Host struct {
+	id       string
+	dir      string
+	hooks    reins.Hooks
+	limits   reins.Limits
+	backends map[reins.Backend]cell.Backend
+	log      *slog.Logger
+	parts    parts
+
+	mu     sync.Mutex // guards all below
+	gen    *generation
+	starts bool    // a Start is under way
+	ending *ending // the last try to end gen, while it goes on
+
+	graves graves
+}
+
+var _ reins.Runtime = (*Host)(nil)
+
+// ending is one try to end a generation; err is set when done is closed.
+type ending struct {
+	done chan struct{}
+	err  error
+}
+
+// New checks the options and makes a host that is not started. It does no I/O
+// (LIFE-0).
+func New(o Options) (*Host, error) {
+	limits, err := o.Limits.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Dir == "":
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Dir is empty; name a directory for the runtime's files")
+	case o.Hooks.Authorize == nil:
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Hooks.Authorize is missing; the runtime gives no capability without asking it")
+	case len(o.Backends) == 0:
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Backends is empty; give at least one, such as process.New")
+	}
+	h := &Host{
+		id: o.RuntimeID, dir: o.Dir, hooks: o.Hooks, limits: limits, log: o.Logger,
+		backends: map[reins.Backend]cell.Backend{},
+		parts:    realParts(),
+	}
+	for _, b := range o.Backends {
+		if b == nil || h.backends[b.Name()] != nil {
+			return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Backends holds a nil or the same backend twice")
+		}
+		h.backends[b.Name()] = b
+	}
+	if h.id == "" {
+		h.id = capability.NewID(capability.KindRuntime)
+	} else if err := (reins.ResourceKey{Project: h.id, ID: h.id}).Validate(); err != nil {
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.RuntimeID %.40q may hold 1 to 128 letters, digits and . _ : -", h.id)
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	return h, nil
+}
+
+// ID names this runtime; it is the RuntimeID of every authority.
+func (h *Host) ID() string { return h.id }
+
+// Limits are the complete bounds in force.
+func (h *Host) Limits() reins.Limits { return h.limits }
+
+// Start takes ownership of the directory and begins a new generation. It waits
+// for a clean-up that an earlier Stop left running; when that has failed Start
+// fails with its error, and Stop tries again (LIFE-2). It fails with
+// invalid_input when [Main] was not called, with unsafe_host when no backend
+// can hold a browser here, with locked when another runtime owns the
+// directory, with fenced when ownership is in doubt, and with busy when this
+// host runs already.
+func (h *Host) Start(ctx context.Context) error {
+	if err := h.parts.ready(); err != nil {
+		return err
+	}
+	if err := h.claimStart(ctx); err != nil {
+		return err
+	}
+	gen, err := openGeneration(ctx, h)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.starts = false
+	if err != nil {
+		return reins.AsError(err)
+	}
+	h.gen = gen
+	return nil
+}
+
+// claimStart makes the caller the one who starts, after any clean-up.
+func (h *Host) claimStart(ctx context.Context) error {
+	for {
+		h.mu.Lock()
+		e := h.ending
+		switch {
+		case h.starts || h.gen != nil && e == nil && h.gen.closing() == nil:
+			h.mu.Unlock()
+			return reins.Errorf(reins.CodeBusy, "this runtime is started already; stop it first").In(reins.PhaseLifeCycle)
+		case h.gen == nil && e == nil:
+			h.starts = true
+			h.mu.Unlock()
+			return nil
+		case e == nil:
+			h.mu.Unlock()
+			return reins.Errorf(reins.CodeFenced, "the clean-up of the generation before failed; call Stop again before Start").In(reins.PhaseCleanUp)
+		}
+		h.mu.Unlock()
+		select {
+		case <-e.done:
+			if e.err != nil {
+				return e.err
+			}
+		case <-ctx.Done():
+			return reins.ContextError(ctx)
+		}
+	}
+}
+
+// Stop ends the generation: all authority is fenced at once, then browsers,
+// artifacts and ownership are ended, each even when another failed, and all
+// failures are reported together (LIFE-1). When ctx ends or the clean-up limit
+// passes it returns and the clean-up goes on; a later Stop joins it or, when it
+// failed, tries again (LIFE-2). A stopped host stops again without effect.
+func (h *Host) Stop(ctx context.Context) error {
+	e := h.beginStop()
+	if e == nil {
+		return nil
+	}
+	limit := time.NewTimer(h.limits.CleanUp)
+	defer limit.Stop()
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		return reins.ContextError(ctx).In(reins.PhaseCleanUp)
+	case <-limit.C:
+		return reins.Errorf(reins.CodeTimeout, "the clean-up has not ended within %s and goes on; call Stop again to wait for it", h.limits.CleanUp).In(reins.PhaseCleanUp)
+	}
+}
+
+// beginStop fences the generation and starts or joins its clean-up.
+func (h *Host) beginStop() *ending {
+	h.mu.Lock()
+	if h.gen == nil || h.ending != nil {
+		defer h.mu.Unlock()
+		return h.ending
+	}
+	gen, e := h.gen, &ending{done: make(chan struct{})}
+	h.ending = e
+	h.mu.Unlock()
+	gen.fence(errStopped())
+	go func() { // ends with the clean-up; its owner waits on e.done
+		err := gen.close()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ending = nil
+		if err == nil {
+			h.gen = nil
+		} else {
+			e.err = stopError(err)
+			h.log.Error("clean-up failed", "err", err)
+		}
+		close(e.done)
+	}()
+	return e
+}
+
+// stopError puts the failures of a clean-up into one sentence.
+func stopError(err error) *reins.Error {
+	out := reins.Errorf(reins.CodeFenced, "the clean-up failed and can be tried again with Stop: %s", flat(err)).In(reins.PhaseCleanUp)
+	return out.Because(err)
+}
+
+// flat joins the messages of joined errors with semicolons.
+func flat(err error) string {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		s := ""
+		for i, e := range j.Unwrap() {
+			if i > 0 {
+				s += "; "
+			}
+			s += flat(e)
+		}
+		return s
+	}
+	var e *reins.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
+func errStopped() *reins.Error {
+	return reins.Errorf(reins.CodeRuntimeStopped, "the runtime is stopping or stopped; start it and register the resource again").In(reins.PhaseLifeCycle)
+}
+
+// current is the generation that takes calls, or runtime_stopped.
+func (h *Host) current() (*generation, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gen == nil {
+		return nil, errStopped()
+	}
+	if err := h.gen.closing(); err != nil {
+		return nil, err
+	}
+	return h.gen, nil
+}
+
+// Done is closed when the current generation can no longer work: it was
+// stopped, or its directory was lost (OWN-7). It is nil on a stopped host.
+func (h *Host) Done() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gen == nil {
+		return nil
+	}
+	return h.gen.ctx.Done()
+}
+
+// Dropped is how many audit records did not fit the buffer (HK-3) in the
+// current generation.
+func (h *Host) Dropped() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gen == nil {
+		return 0
+	}
+	return h.gen.audit.dropped()
+}
+
+// graves remember which keys were retired, for the life of the process: one is
+// never given up to make room (RES-6). Nothing is locked while its lock is held.
+type graves struct {
+	mu   sync.Mutex
+	keys map[reins.ResourceKey]struct{}
+}
+
+func (g *graves) add(key reins.ResourceKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.keys == nil {
+		g.keys = map[reins.ResourceKey]struct{}{}
+	}
+	g.keys[key] = struct{}{}
+}
+
+// has reports whether the key was retired, and how many were.
+func (g *graves) has(key reins.ResourceKey) (yes bool, all int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, yes = g.keys[key]
+	return yes, len(g.keys)
+}

@@ -1,0 +1,172 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/driver"
+)
+
+// The rungs of the ladder that makes a browser quiet (QUI-2).
+const (
+	rungCancel = 2 * time.Second // the driver stops the action by itself
+	rungClose  = 5 * time.Second // per-tab order: the page is closed
+	rungKill   = 2 * time.Second // the driver is killed and joined
+	rungProbe  = 5 * time.Second // a new driver sees whether every page answers
+)
+
+// answer is what came of a command.
+type answer struct {
+	reply *driver.Reply
+	err   error
+}
+
+// act sends the command and waits for its answer. When the operation's context
+// ends first, whatever the answer would have been is dropped (QUI-3), and act
+// returns the context's reason once the browser is quiet.
+func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection) (*driver.Reply, error) {
+	files, err := op.files(ctx, inc)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan answer, 1)
+	go func() { // ends with the driver at the latest
+		var a answer
+		a.reply, a.err = conn.link.Do(ctx, op.command(files))
+		done <- a
+	}()
+	select {
+	case a := <-done:
+		cause := reins.ContextError(ctx)
+		if cause == nil {
+			return a.reply, op.translate(inc, a.err)
+		}
+		done <- a // for the ladder to judge
+		op.quiesce(inc, conn, done)
+		return nil, cause
+	case <-ctx.Done():
+		op.quiesce(inc, conn, done)
+		return nil, reins.ContextError(ctx)
+	}
+}
+
+// translate says why an action failed when it is the browser that ended under
+// it: the driver only sees its pipe close.
+func (op *operation) translate(inc *incarnation, err error) error {
+	if err == nil {
+		return nil
+	}
+	switch reins.CodeOf(err) {
+	case reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodeInternal:
+		if cause := reins.ContextError(inc.ctx); cause != nil {
+			return cause
+		}
+	}
+	return err
+}
+
+// quiesce climbs the ladder until nothing of the operation can happen any more.
+func (op *operation) quiesce(inc *incarnation, conn *connection, done chan answer) {
+	if a, ok := await(done, inc.ended, rungCancel); ok && !a.lost(conn) {
+		return
+	}
+	if inc.over() {
+		return
+	}
+	if op.closePage(inc, conn, done) {
+		return
+	}
+	if inc.disconnect(conn, rungKill) && inc.calm(rungProbe) {
+		return
+	}
+	inc.stop(reins.Errorf(reins.CodeBrowserEnded,
+		"the browser did not become quiet after %s was stopped and was ended; the next operation starts a new one", op.verb).In(reins.PhaseCleanUp))
+	<-inc.ended
+}
+
+// await waits for an answer; ok is false when none came in time. An ended
+// incarnation is as quiet as an answer.
+func await(done chan answer, ended <-chan struct{}, limit time.Duration) (a answer, ok bool) {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case a := <-done:
+		return a, true
+	case <-ended:
+		return answer{}, false
+	case <-t.C:
+		return answer{}, false
+	}
+}
+
+// lost reports whether the answer came from the end of the driver and not from
+// the browser: then it proves nothing about the page.
+func (a answer) lost(conn *connection) bool {
+	select {
+	case <-conn.link.Done():
+		return true
+	default:
+	}
+	switch reins.CodeOf(a.err) {
+	case reins.CodeCompletionUnknown, reins.CodeConnectionClosed, reins.CodeTransportFailure:
+		return true
+	}
+	return false
+}
+
+// closePage closes the page that the operation was on, in per-tab order only:
+// there the other tabs go on (SCH-6).
+func (op *operation) closePage(inc *incarnation, conn *connection, done chan answer) bool {
+	if op.r.spec.Scheduling != reins.PerTab || op.tab == "" || op.verb == reins.VerbCloseTab {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(inc.ctx, rungClose)
+	defer cancel()
+	began := time.Now()
+	_, err := conn.link.Do(ctx, driver.Command{Action: reins.CloseTab{Tab: op.tab, Force: true}, Lease: op.lease.id})
+	if err != nil && reins.CodeOf(err) != reins.CodeInvalidState {
+		return false
+	}
+	a, ok := await(done, inc.ended, max(rungClose-time.Since(began), 0))
+	return ok && !a.lost(conn)
+}
+
+// disconnect kills the connection's driver and reports whether it is reaped in
+// time. It does not count as a failure of the driver (QUI-2).
+func (inc *incarnation) disconnect(conn *connection, limit time.Duration) bool {
+	inc.r.update(func(*state) { conn.deliberate = true })
+	conn.link.Kill()
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-conn.link.Done():
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// calm connects anew and reports whether every page answers, or has crashed, or
+// shows a dialog, within the limit. A killed driver alone would prove nothing.
+func (inc *incarnation) calm(limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(inc.ctx, limit)
+	defer cancel()
+	conn, err := inc.connection(ctx)
+	if err != nil {
+		return false
+	}
+	reply, err := conn.link.Do(ctx, driver.Command{Action: reins.ListTabs{}})
+	if err != nil {
+		return false
+	}
+	for _, tab := range reply.Result.Tabs {
+		_, err := conn.link.Do(ctx, driver.Command{Action: reins.Snapshot{Tab: tab.ID, Depth: 1, MaxBytes: 1000}})
+		switch reins.CodeOf(err) {
+		case "", reins.CodePageCrashed, reins.CodeDialogOpen, reins.CodeInvalidState:
+		default:
+			return false
+		}
+	}
+	return true
+}

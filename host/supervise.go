@@ -1,0 +1,311 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/driver"
+)
+
+// losses of a driver within window end the incarnation at maxLosses (DRV-6).
+const (
+	window    = time.Minute
+	maxLosses = 3
+)
+
+// connection is one life of a driver on an incarnation (DRV-1).
+type connection struct {
+	inc    *incarnation
+	number uint64
+	link   link
+
+	// Guarded by the resource's lock.
+	selected   reins.TabID
+	deliberate bool // killed by the ladder: not a failure (QUI-2)
+}
+
+func (c *connection) id() connectionID { return connectionID{c.inc.number, c.number} }
+
+// connectionLocked names the connection there is, or nothing.
+func (r *resource) connectionLocked() connectionID {
+	if inc := r.st.inc; inc != nil && inc.conn != nil {
+		return inc.conn.id()
+	}
+	return connectionID{}
+}
+
+// incarnationLocked is the number of the incarnation that runs, 0 when none does.
+func (r *resource) incarnationLocked() uint64 {
+	if inc := r.st.inc; inc != nil && r.st.life == reins.StateRunning {
+		return inc.number
+	}
+	return 0
+}
+
+// connect starts a driver on the cell. It belongs to the incarnation's
+// goroutine.
+func (inc *incarnation) connect(ctx context.Context) (*connection, error) {
+	r, l := inc.r, inc.r.gen.host.limits
+	ctx, cancel := context.WithTimeoutCause(ctx, l.ConnectTimeout, reins.Errorf(reins.CodeConnectionTimeout,
+		"the driver did not connect within %s", l.ConnectTimeout).In(reins.PhaseConnect))
+	defer cancel()
+	inc.connects++
+	conn := &connection{inc: inc, number: inc.connects}
+	doors := inc.cell.Doors()
+	link, err := r.gen.host.parts.drive(ctx, driver.Options{
+		ToBrowser: doors.ToBrowser, FromBrowser: doors.FromBrowser, Previous: inc.last,
+		Settings: driver.Settings{
+			Connection: conn.number, Message: l.Message, Memory: l.DriverMemory, Tabs: l.Tabs,
+			Downloads: cellDownloads, Navigation: r.spec.Navigation,
+			Width: width, Height: height, Scale: 1, Engine: r.spec.Engine, Locale: r.spec.Locale,
+		},
+		Events: func(e driver.Event) { r.happened(conn, e) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	conn.link = link
+	return conn, nil
+}
+
+// supervise watches a running incarnation until it is to end: the browser's
+// own death, a request to stop, or a driver that keeps failing.
+func (inc *incarnation) supervise() {
+	for {
+		inc.r.mu.Lock()
+		conn := inc.conn
+		inc.r.mu.Unlock()
+		var lost <-chan struct{}
+		var want <-chan struct{} = inc.want
+		if conn != nil {
+			lost, want = conn.link.Done(), nil
+		}
+		select {
+		case <-inc.ctx.Done():
+			return
+		case <-inc.cell.Done():
+			inc.stop(endedError(inc.cell.Err()))
+			return
+		case <-lost:
+			inc.lose(conn)
+		case <-want:
+			inc.reconnect()
+		}
+	}
+}
+
+// endedError is browser_ended with what the cell tells of it.
+func endedError(err error) *reins.Error {
+	e := reins.AsError(err)
+	switch {
+	case e == nil:
+		return reins.Errorf(reins.CodeBrowserEnded, "the browser ended by itself; the next operation starts a new one").In(reins.PhaseLifeCycle)
+	case e.Code == reins.CodeBrowserEnded || e.Code == reins.CodeUnsafeHost:
+		return e
+	}
+	return reins.Errorf(reins.CodeBrowserEnded, "the browser ended: %s", e.Message).In(reins.PhaseLifeCycle).Because(err)
+}
+
+// lose notes that a driver is gone. Chromium does not notice (TAB-1).
+func (inc *incarnation) lose(conn *connection) {
+	inc.last = conn.link.Handover()
+	deliberate := false
+	inc.r.update(func(*state) {
+		deliberate = conn.deliberate
+		inc.conn = nil
+		inc.broadcastLocked()
+	})
+	inc.r.publish(reins.Event{Kind: "state", State: reins.StateRunning, Detail: "the driver was lost"})
+	if !deliberate {
+		inc.count(conn.link.Err())
+	}
+}
+
+// count counts a failure of the driver and ends the incarnation at the third
+// within a minute (DRV-6).
+func (inc *incarnation) count(err error) {
+	now := time.Now()
+	kept := inc.losses[:0]
+	for _, t := range inc.losses {
+		if now.Sub(t) < window {
+			kept = append(kept, t)
+		}
+	}
+	inc.losses = append(kept, now)
+	if len(inc.losses) < maxLosses {
+		return
+	}
+	why := ""
+	if e := reins.AsError(err); e != nil {
+		why = ": " + bounded(e.Message, reins.MaxPageString)
+	}
+	inc.stop(reins.Errorf(reins.CodeBrowserEnded, "the driver failed %d times within a minute%s", maxLosses, why).In(reins.PhaseConnect).Because(err))
+}
+
+// reconnect tries once to put a new driver on the browser, after a pause that
+// grows with the failures of the last minute. Whoever waits asks again when it
+// failed, so that nobody's wait is forgotten.
+func (inc *incarnation) reconnect() {
+	wait := time.NewTimer(backoff(len(inc.losses)))
+	defer wait.Stop()
+	select {
+	case <-inc.ctx.Done():
+		return
+	case <-inc.cell.Done():
+		return
+	case <-wait.C:
+	}
+	conn, err := inc.connect(inc.ctx)
+	if err != nil {
+		inc.retry(err)
+		return
+	}
+	inc.r.update(func(*state) {
+		inc.conn = conn
+		inc.broadcastLocked()
+	})
+}
+
+// retry counts a connection that failed, unless the browser is what failed.
+func (inc *incarnation) retry(err error) {
+	select {
+	case <-inc.cell.Done():
+	case <-inc.ctx.Done():
+	default:
+		inc.count(err)
+		inc.ask()
+	}
+}
+
+func backoff(failures int) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	return 50 * time.Millisecond << (2 * min(failures-1, 4))
+}
+
+// ask says that somebody wants a connection.
+func (inc *incarnation) ask() {
+	select {
+	case inc.want <- struct{}{}:
+	default:
+	}
+}
+
+// connection waits for a driver, asking for one when there is none.
+func (inc *incarnation) connection(ctx context.Context) (*connection, error) {
+	for {
+		inc.r.mu.Lock()
+		conn, changed := inc.conn, inc.changed
+		inc.r.mu.Unlock()
+		if conn != nil {
+			select {
+			case <-conn.link.Done(): // lost, and about to be noticed
+			default:
+				return conn, nil
+			}
+		} else {
+			inc.ask()
+		}
+		select {
+		case <-changed:
+		case <-inc.ctx.Done():
+			return nil, reins.ContextError(inc.ctx)
+		case <-ctx.Done():
+			return nil, reins.ContextError(ctx)
+		}
+	}
+}
+
+// browser returns a running incarnation with a connection, starting what is
+// missing (RES-7, TAB-1). Its callers' contexts end their waits only.
+func (r *resource) browser(ctx context.Context, op *operation) (*incarnation, *connection, error) {
+	for {
+		inc, err := r.incarnationFor(op)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.mu.Lock()
+		usable := inc.conn != nil
+		r.mu.Unlock()
+		if op != nil && !usable {
+			op.tell(reins.Progress{Stage: "browser"})
+		}
+		select {
+		case <-inc.up:
+		case <-ctx.Done():
+			return nil, nil, reins.ContextError(ctx)
+		}
+		if inc.failed != nil {
+			return nil, nil, inc.failed
+		}
+		conn, err := inc.connection(ctx)
+		switch {
+		case err == nil:
+			return inc, conn, nil
+		case ctx.Err() != nil:
+			return nil, nil, err
+		}
+		// It is ending. What it took along is cancelled; who comes later wants
+		// the one after it.
+		if err := inc.waitEnded(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// incarnationFor is the incarnation an operation (or, when nil, an explicit
+// start) is to use; it begins one when there is none and none has just failed.
+func (r *resource) incarnationFor(op *operation) (inc *incarnation, err error) {
+	r.update(func(s *state) {
+		switch {
+		case s.fence != nil:
+			err = s.fence
+		case s.inc == nil && op != nil && s.last != nil && time.Now().Before(s.notBefore):
+			err = s.last.With("retry_after_ms", time.Until(s.notBefore).Milliseconds())
+		default:
+			inc = r.ensureLocked(s)
+		}
+	})
+	return inc, err
+}
+
+// waitEnded waits until nothing of the incarnation is left. Each call makes a
+// clean-up that failed be tried again, and tells when that fails too.
+func (inc *incarnation) waitEnded(ctx context.Context) error {
+	inc.r.mu.Lock()
+	changed, tries := inc.changed, inc.tries
+	inc.r.mu.Unlock()
+	select {
+	case inc.again <- struct{}{}:
+	default:
+	}
+	for {
+		select {
+		case <-inc.ended:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return reins.ContextError(ctx).In(reins.PhaseCleanUp)
+		}
+		inc.r.mu.Lock()
+		failed, stuck := inc.tries > tries, inc.stuck
+		changed = inc.changed
+		inc.r.mu.Unlock()
+		if failed {
+			return reins.Errorf(reins.CodeTimeout, "the browser could not be ended; ask again to try once more").In(reins.PhaseCleanUp).Because(stuck)
+		}
+	}
+}
+
+// bounded cuts s to n bytes at a whole character.
+func bounded(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
