@@ -239,6 +239,9 @@ func checkHosts(method, uri, proto string, hosts []string) *refusal {
 	if len(hosts) == 0 {
 		return nil
 	}
+	if !httpguts.ValidHostHeader(hosts[0]) {
+		return refuse(ReasonMalformed, "the Host %.80q is not a host and a port", hosts[0])
+	}
 	authority, ok := authorityOf(method, uri)
 	if !ok {
 		return nil // not a proxy request; refused as such

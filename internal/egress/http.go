@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // exchange is one request on its way through, with the one decision made
@@ -110,12 +111,27 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 	w.Header()["Date"] = nil
 	w.Header()["Content-Type"] = nil
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
-		if o, ok := c.Conn.(*originConn); ok {
-			x.decide(true, o.addr, nil)
-		}
-	}})
-	p.forwarder.ServeHTTP(w, r.WithContext(ctx))
+	p.forwarder.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, x.trace())))
+}
+
+// trace follows the connection that the exchange uses, which is what the
+// decision names.
+func (x *exchange) trace() *httptrace.ClientTrace {
+	var uses atomic.Pointer[originConn]
+	return &httptrace.ClientTrace{
+		GotConn: func(c httptrace.GotConnInfo) {
+			if o, ok := c.Conn.(*originConn); ok {
+				o.users.Add(1)
+				uses.Store(o)
+				x.decide(true, o.addr, nil)
+			}
+		},
+		PutIdleConn: func(error) {
+			if o := uses.Load(); o != nil {
+				o.users.Add(-1)
+			}
+		},
+	}
 }
 
 // rewrite turns the request of the cell into the one for the host.
@@ -174,6 +190,7 @@ func (p *Proxy) dialRoute(ctx context.Context, _, addr string) (net.Conn, error)
 	if ref != nil {
 		return nil, ref
 	}
+	conn.pooled = true
 	return conn, nil
 }
 

@@ -21,7 +21,8 @@ func (x *exchange) refuse(w http.ResponseWriter, r *http.Request, ref *refusal) 
 	h.Set(reasonHeader, string(ref.reason))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if x.last {
+	// Who asks like this may mean something else by what follows.
+	if x.last || ref.reason.status() < http.StatusForbidden || ref.reason == ReasonHeader {
 		h.Set("Connection", "close")
 	}
 	if !wantsDocument(r) {
