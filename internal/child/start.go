@@ -43,17 +43,26 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := reins.ContextError(ctx); err != nil {
 		return nil, err.In(reins.PhaseStart)
 	}
-	switch called, listed := known(s.Role); {
-	case !called:
-		return nil, reins.Errorf(reins.CodeInvalidInput, "this program cannot start the child process %q because host.Main was not called; call it first thing in main (tests: in TestMain)", s.Role)
-	case !listed:
-		return nil, reins.Errorf(reins.CodeInvalidInput, "this program cannot start the child process %q because its main does not list that role; call host.Main first thing in main", s.Role)
+	if err := Listed(s.Role); err != nil {
+		return nil, err
 	}
 	p, err := start(s)
 	if err != nil {
 		return nil, reins.Errorf(reins.CodeStartupFailed, "child process %q did not start: %w", s.Role, err).In(reins.PhaseStart)
 	}
 	return p, nil
+}
+
+// Listed says whether this program can be the child that a role names: nil, or
+// the invalid_input that [Start] would refuse with.
+func Listed(role string) error {
+	switch called, listed := known(role); {
+	case !called:
+		return reins.Errorf(reins.CodeInvalidInput, "this program cannot start the child process %q because host.Main was not called; call it first thing in main (tests: in TestMain)", role)
+	case !listed:
+		return reins.Errorf(reins.CodeInvalidInput, "this program cannot start the child process %q because its main does not list that role; call host.Main first thing in main", role)
+	}
+	return nil
 }
 
 func start(s Spec) (_ *Process, err error) {
