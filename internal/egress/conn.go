@@ -3,7 +3,6 @@ package egress
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -100,26 +99,12 @@ func (q *quota) take(n int) int {
 
 func (q *quota) spent() bool { return q.max > 0 && q.used.Load() >= q.max }
 
-// originConn is one connection to a judged address. In the transport's pool
-// it counts who took it and gave it back, to know when nobody waits for it.
+// originConn is one connection to a judged address.
 type originConn struct {
 	net.Conn
-	addr   netip.Addr
-	proxy  *Proxy
-	pooled bool         // by the transport; a tunnel is not
-	users  atomic.Int32 // taken less given back; the two may come in either order
-	once   sync.Once
-}
-
-// Read ends a pooled connection on which a host speaks unasked. The transport
-// would end it too, but print what was said to the log of the process.
-func (o *originConn) Read(p []byte) (int, error) {
-	n, err := o.Conn.Read(p)
-	if n > 0 && o.pooled && o.users.Load() <= 0 {
-		o.Close()
-		return 0, io.EOF
-	}
-	return n, err
+	addr  netip.Addr
+	proxy *Proxy
+	once  sync.Once
 }
 
 // CloseWrite ends one direction, where the connection can.

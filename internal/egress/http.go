@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // exchange is one request on its way through, with the one decision made
@@ -111,28 +110,31 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 	w.Header()["Date"] = nil
 	w.Header()["Content-Type"] = nil
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-	p.forwarder.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(ctx, x.trace())))
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if o, ok := c.Conn.(*originConn); ok {
+			x.decide(true, o.addr, nil)
+		}
+	}})
+	// Else the server would drain a body that the host has not asked for yet.
+	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+		x.refuse(w, r, refuse(ReasonInternal, "the connection cannot carry both directions"))
+		return
+	}
+	p.forwarder.ServeHTTP(answer{w}, r.WithContext(ctx))
 }
 
-// trace follows the connection that the exchange uses, which is what the
-// decision names.
-func (x *exchange) trace() *httptrace.ClientTrace {
-	var uses atomic.Pointer[originConn]
-	return &httptrace.ClientTrace{
-		GotConn: func(c httptrace.GotConnInfo) {
-			if o, ok := c.Conn.(*originConn); ok {
-				o.users.Add(1)
-				uses.Store(o)
-				x.decide(true, o.addr, nil)
-			}
-		},
-		PutIdleConn: func(error) {
-			if o := uses.Load(); o != nil {
-				o.users.Add(-1)
-			}
-		},
+// answer leaves the status 100 to the server, which sends it by itself when
+// the body is first read: once the host, asked the same, has sent its own.
+type answer struct{ http.ResponseWriter }
+
+func (a answer) WriteHeader(status int) {
+	if status != http.StatusContinue {
+		a.ResponseWriter.WriteHeader(status)
 	}
 }
+
+// Unwrap lets the forwarder flush and hijack.
+func (a answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // rewrite turns the request of the cell into the one for the host.
 func rewrite(pr *httputil.ProxyRequest) {
@@ -190,7 +192,6 @@ func (p *Proxy) dialRoute(ctx context.Context, _, addr string) (net.Conn, error)
 	if ref != nil {
 		return nil, ref
 	}
-	conn.pooled = true
 	return conn, nil
 }
 

@@ -120,7 +120,7 @@ func TestStreaming(t *testing.T) {
 	}
 	got := make([]byte, 3)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != "ABC" {
-		t.Fatalf("before the request's end: %q, %v", got, err)
+		t.Fatalf("before the request's end: %q, %v; %d %v, %v", got, err, resp.StatusCode, resp.Header, p.all())
 	}
 	io.WriteString(c.Conn, "2\r\nde\r\n0\r\nX-Check: 42\r\n\r\n")
 	rest, err := io.ReadAll(resp.Body)
