@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,8 +31,17 @@ type Lines struct {
 	gone      chan struct{}
 	incoming  chan jsonrpc.Message
 
-	mu sync.Mutex // of writes to out
+	writing sync.Mutex // of out
+
+	mu    sync.Mutex
+	open  int           // calls read and not answered
+	quiet chan struct{} // closed when open is 0, made when somebody waits for it
 }
+
+// lastAnswers is how long calls may still take after the client closed its end:
+// enough to answer a script that sends what it has and closes, and short enough
+// not to keep a browser for a client that is gone.
+const lastAnswers = 250 * time.Millisecond
 
 // NewLines reads messages from in and writes to out. Close does not close either;
 // reading goes on in the background until in ends or fails.
@@ -62,8 +72,12 @@ func (l *Lines) Close() error {
 func (l *Lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case msg := <-l.incoming:
+		if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+			l.count(1)
+		}
 		return msg, nil
 	case <-l.gone:
+		l.waitQuiet(ctx)
 		return nil, io.EOF
 	case <-l.closed:
 		return nil, io.EOF
@@ -78,12 +92,47 @@ func (l *Lines) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	if _, ok := msg.(*jsonrpc.Response); ok {
+		defer l.count(-1)
+	}
 	return l.write(data)
 }
 
-func (l *Lines) write(data []byte) error {
+func (l *Lines) count(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.open += n
+	if l.open <= 0 && l.quiet != nil {
+		close(l.quiet)
+		l.quiet = nil
+	}
+}
+
+// waitQuiet returns when every call is answered, or after lastAnswers.
+func (l *Lines) waitQuiet(ctx context.Context) {
+	l.mu.Lock()
+	if l.open <= 0 {
+		l.mu.Unlock()
+		return
+	}
+	if l.quiet == nil {
+		l.quiet = make(chan struct{})
+	}
+	quiet := l.quiet
+	l.mu.Unlock()
+	timer := time.NewTimer(lastAnswers)
+	defer timer.Stop()
+	select {
+	case <-quiet:
+	case <-timer.C:
+	case <-l.closed:
+	case <-ctx.Done():
+	}
+}
+
+func (l *Lines) write(data []byte) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	_, err := l.out.Write(append(data, '\n'))
 	return err
 }

@@ -80,7 +80,7 @@ func (o *order) leave(params *sdk.CallToolParamsRaw, p *place) {
 	defer o.mu.Unlock()
 	delete(o.places, params)
 	if o.last == p {
-		o.last = nil
+		o.last = p.before // not nil when this call did not wait for its turn
 	}
 }
 

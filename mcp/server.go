@@ -103,4 +103,3 @@ func (s *Server) protocol(client *session) *sdk.Server {
 	server.AddReceivingMiddleware(client.order.middleware)
 	return server
 }
-
