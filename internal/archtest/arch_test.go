@@ -34,6 +34,11 @@ var floors = map[string]int{
 	"internal/demo":       5,
 	"cmd/reins":           6,
 	"internal/bench":      6,
+
+	"internal/tasks/reading": 1,
+	"internal/tasks/site":    1,
+	"internal/tasks/agents":  2,
+	"internal/tasks":         6,
 }
 
 // kits are for tests only: production code never imports them.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/reins-browser/reins/internal/tasks/agents"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := measure(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "reins-tasks:", err)
+	}
+	os.Exit(code)
+}
+
+// options are what the command line says.
+type options struct {
+	program
+	seeds   uint64
+	only    string
+	json    bool
+	verbose bool
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	reins := os.Getenv("REINS_BIN")
+	if reins == "" {
+		reins = filepath.Join("bin", "reins")
+	}
+	flags := flag.NewFlagSet("reins-tasks", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.Reins, "reins", reins, "the `binary` to measure")
+	flags.StringVar(&o.Engine, "engine", "shell", "full or shell")
+	flags.StringVar(&o.Chromium, "chromium", "", "`path` of the browser")
+	flags.StringVar(&o.RunAs, "run-as", "", "`user` to run as, when started as root")
+	flags.StringVar(&o.only, "only", "", "only the tasks of these `names`, separated by commas; a name may end with *")
+	flags.Uint64Var(&o.seeds, "seeds", 1, "how many seeds for each task")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.BoolVar(&o.verbose, "v", false, "show what the server says on standard error")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is not an option", flags.Arg(0))
+	}
+	if o.seeds == 0 {
+		return o, errors.New("--seeds must be at least 1")
+	}
+	return o, nil
+}
+
+// choose lists the tasks of the names, all when there are none.
+func choose(names string) ([]agents.Task, error) {
+	all := agents.All()
+	if names == "" {
+		return all, nil
+	}
+	var out []agents.Task
+	for name := range strings.SplitSeq(names, ",") {
+		before := len(out)
+		prefix, open := strings.CutSuffix(name, "*")
+		for _, t := range all {
+			if t.Name == name || open && strings.HasPrefix(t.Name, prefix) {
+				out = append(out, t)
+			}
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("no task is called %q", name)
+		}
+	}
+	return out, nil
+}
+
+// measure does everything and returns the exit code.
+func measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0, nil
+	} else if err != nil {
+		return 2, err
+	}
+	chosen, err := choose(o.only)
+	if err != nil {
+		return 2, err
+	}
+	if o.verbose {
+		o.Stderr = stderr
+	}
+	all, err := runAll(ctx, o.program, chosen, o.seeds)
+	if err != nil {
+		return 2, err
+	}
+	print := printTable
+	if o.json {
+		print = printJSON
+	}
+	if err := print(stdout, all); err != nil {
+		return 2, err
+	}
+	if t := sum(all); t.Done < t.Tried {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// runAll runs every task with every seed over one server, in order.
+func runAll(ctx context.Context, p program, chosen []agents.Task, seeds uint64) ([]result, error) {
+	f, err := serve()
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	p.Allow = f.allow()
+	s, err := connect(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var all []result
+	for seed := uint64(1); seed <= seeds; seed++ {
+		for _, t := range chosen {
+			all = append(all, run(ctx, s, f, t, seed))
+		}
+	}
+	return all, errors.Join(context.Cause(ctx), s.Close())
+}
