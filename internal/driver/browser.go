@@ -25,10 +25,12 @@ type browser struct {
 	settings Settings
 	version  *protobrowser.GetVersionResult
 	emit     func(Event)    // must not block; called in order
-	tell     func(Handover) // likewise
+	tell     func(Handover) // returns when the parent has it
+	telling  sync.Mutex     // held while a handover is told, so that the newest is told last; before mu
 
 	mu        sync.Mutex
-	live      bool   // everything that was there before is attached
+	live      bool     // everything that was there before is attached
+	previous  Handover // what the driver before left, until it is released
 	tabs      []*tab // open ones, left to right
 	selected  *tab   // one of tabs; nil only before the first and between the last and its successor
 	lastTab   int    // number of the newest tab
@@ -36,6 +38,9 @@ type browser struct {
 	downloads map[string]*download
 	effects   map[*effects]struct{} // of the actions under way
 	waiters   []chan struct{}       // closed at the next change
+
+	views  views  // what snapshots showed; has a lock of its own
+	habits habits // what pages ask for by themselves; has a lock of its own
 
 	work sync.WaitGroup // goroutines that end with the connection
 }

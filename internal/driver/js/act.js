@@ -160,6 +160,7 @@ const ready = async (n, o) => {
   for (let before = null; ;) {
     const el = elementOf(n);
     if (!el) return { gone: true };
+    if (el.localName === 'option' && el.closest('select')) return { ok: true, option: true, ...subject(el) };
     const late = performance.now() - began >= o.ms;
     let r = look(el, o);
     while ((r.why === 'outside' || r.why === 'covered') && scrolls < ALIGNMENTS.length && !hopeless(r.hit)) {
@@ -191,7 +192,7 @@ const subject = (el) => ({ role: roleOf(el), name: bound(nameOf(el), 256) });
 const done = (el, r, o) => {
   if (o.arm === 'pointer') guard = { el, kind: 'pointer', seen: false, clicked: false, blocked: null };
   const a = activeElement();
-  return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, ...subject(el) };
+  return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
 };
 
 // through says where a point inside the frame of element n lies in this
@@ -238,7 +239,7 @@ const onPointer = (e) => {
 
 const onKeys = (e) => {
   const g = guard;
-  if (!g || g.kind !== 'keys' || !e.isTrusted) return;
+  if (!g || g.kind === 'pointer' || !e.isTrusted || (g.seen && g.kind === 'first')) return;
   const target = e.composedPath()[0];
   if (target === g.el || belongs(g.el, target) || (target.nodeType === 1 && holds(target, g.el) && target.isContentEditable)) { g.seen = true; return; }
   g.blocked ??= says(target.nodeType === 1 ? target : null);
@@ -256,27 +257,44 @@ const disarm = () => {
   return g ? { seen: g.seen, clicked: g.clicked, blocked: g.blocked } : { seen: true, clicked: true, blocked: null };
 };
 
-// focusOn gives the element the focus; keys that would land elsewhere until
-// disarm are stopped.
-const focusOn = (n, armed) => {
+// focusOn gives the element the focus. A first key that would land elsewhere
+// is stopped; once one has landed, the page may move the focus on.
+const focusOn = (n, kind = 'first') => {
   const el = elementOf(n);
   if (!el) return { gone: true };
   if (activeElement() !== el) el.focus({ preventScroll: true });
-  if (armed) guard = { el, kind: 'keys', seen: false, clicked: true, blocked: null };
+  guard = { el, kind, seen: false, clicked: true, blocked: null };
   const a = activeElement();
-  return { ok: a === el || holds(el, a), takes: a ? numberOf(a) : 0 };
+  return { ok: a === el || holds(el, a) };
 };
 
-// after waits for two pictures and tells how the page stands.
-const after = async (busyBefore) => {
+// caretAtEnd is focusOn for adding text: a field that had the focus already
+// keeps its caret.
+const caretAtEnd = (n) => {
+  const had = activeElement() === elementOf(n);
+  const r = focusOn(n);
+  const el = elementOf(n);
+  if (!r.ok || had) return r;
+  if (el.isContentEditable) el.ownerDocument.getSelection().selectAllChildren(el), el.ownerDocument.getSelection().collapseToEnd();
+  else if (typeof el.value === 'string') try { el.setSelectionRange(el.value.length, el.value.length); } catch { /* no caret in this kind */ }
+  return r;
+};
+
+const busyParts = () => document.querySelectorAll('[aria-busy="true"]').length;
+
+// after waits for two pictures, and for parts of the page that began to say
+// that they are busy, at most ms; then it tells how the page stands.
+const after = async (busyBefore, ms) => {
+  const began = performance.now();
   await frame();
   await frame();
+  while (busyParts() > busyBefore && performance.now() - began < ms) await frame();
   return standing();
 };
 
 const standing = () => {
   const a = activeElement();
-  const out = { busy: document.querySelectorAll('[aria-busy="true"]').length, focus: 0 };
+  const out = { busy: busyParts(), focus: 0 };
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
     out.role = roleOf(a);

@@ -61,7 +61,7 @@ const checkedOf = (el) => {
 // selectAll gives the focus and selects what is in a control that is typed
 // into; keys and text that would land elsewhere are stopped from then on.
 const selectAll = (n) => {
-  const r = focusOn(n, true);
+  const r = focusOn(n, 'all');
   const el = elementOf(n);
   if (!el || !r.ok) return r;
   if (el.select) el.select();
@@ -240,4 +240,13 @@ const sliderNow = (n) => {
 const filesOf = (n) => {
   const el = elementOf(n);
   return el ? { names: [...el.files].map((f) => f.name) } : { gone: true };
+};
+
+// fileReady says why a file control cannot be given files. It need not be
+// shown: pages hide it behind a button.
+const fileReady = (n) => {
+  const el = elementOf(n);
+  if (!el) return { why: 'gone', text: 'it is gone' };
+  const off = disabledReason(el);
+  return off ? { why: 'disabled', text: off, ...subject(el) } : {};
 };

@@ -1,5 +1,5 @@
 // What the driver calls.
 globalThis.reins = {
-  walk, hosts, adopt, settleHosts, numberOf, ready, through, reveal, disarm, focusOn, after, standing, rectOf, control, selectAll,
-  holding, pick, takesNumber, choose, chosen, pressOption, awaitChecked, optionsOf, sliderNow, filesOf, elementOf,
+  walk, hosts, adopt, settleHosts, numberOf, ready, through, reveal, disarm, focusOn, caretAtEnd, after, standing, rectOf, control, selectAll,
+  holding, pick, takesNumber, choose, chosen, pressOption, awaitChecked, optionsOf, sliderNow, filesOf, fileReady, elementOf,
 };

@@ -1,0 +1,181 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+// guardInfo is what the guard of one input saw (js/act.js).
+type guardInfo struct {
+	Seen    bool  `json:"seen"`
+	Clicked bool  `json:"clicked"`
+	Blocked *said `json:"blocked"`
+}
+
+// click presses the pointer on an element (ACT-2).
+func (b *browser) click(ctx context.Context, x *action, a reins.Click) error {
+	s, err := b.locate(ctx, x, a.Ref, or(a.Actionable, waitActionable), readyOptions{Position: a.Position, Arm: "pointer"})
+	if err != nil {
+		return err
+	}
+	if s.Option {
+		return b.clickOption(ctx, x, s, a.Waits)
+	}
+	bound := or(a.Settle, waitSettle)
+	settling := b.settle(x.tab)
+	if err := b.press1(ctx, x, s, a); err != nil {
+		settling.stop()
+		return err
+	}
+	if err := settling.finish(ctx, x, bound, s.before(), s.doc); err != nil {
+		return err
+	}
+	return b.look(ctx, x, a.Waits)
+}
+
+// before is how the page stood when the element was found.
+func (s *spot) before() *standing { return &standing{Busy: s.Busy, Focus: s.Focus} }
+
+// press1 sends the pointer's events and makes sure that they landed.
+func (b *browser) press1(ctx context.Context, x *action, s *spot, a reins.Click) error {
+	events, background := pointerEvents(s.x, s.y, a)
+	if background {
+		x.fx.inBackground(b)
+	}
+	guarded, release := x.tab.guard(ctx)
+	defer release()
+	for _, p := range x.tab.pageSession().SendAll(events...) {
+		if err := p.Wait(guarded, nil); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if cause := context.Cause(guarded); cause != nil && interrupted(cause) {
+				return nil // it opened a dialog or closed its tab
+			}
+			return evalError(x.tab, err)
+		}
+	}
+	return b.landed(guarded, x, s, a)
+}
+
+// landed asks the guard whether the press hit its element. A document that is
+// gone was left by the press.
+func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click) error {
+	if s.Tag == "iframe" || s.Tag == "frame" || s.Tag == "object" || s.Tag == "embed" {
+		b.disarm(s)
+		return nil
+	}
+	var g guardInfo
+	if err := s.doc.eval(ctx, "() => reins.disarm()", &g); err != nil {
+		if errors.Is(err, errReplaced) || interrupted(err) {
+			return nil
+		}
+		return err
+	}
+	switch {
+	case g.Blocked != nil:
+		r := s.readyInfo
+		r.Why, r.By = "covered", g.Blocked
+		return errNotActionable(s.ref(), r, s.doc)
+	case !g.Seen && s.doc.current():
+		return reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) did not get the press: something outside of its frame took it; take a new snapshot", s.Role, s.Name, s.ref()).With("reason", "covered")
+	case !g.Clicked && s.Tag != "select" && a.Button != "middle":
+		x.note("the element took the press, but the page moved or changed it before a click came of it")
+	}
+	return nil
+}
+
+// pointerEvents are a hover and a click, to leave in one write.
+func pointerEvents(px, py float64, a reins.Click) (events []cdp.Request, background bool) {
+	button, held := input.MouseButtonLeft, int64(1)
+	switch a.Button {
+	case "right":
+		button, held = input.MouseButtonRight, 2
+	case "middle":
+		button, held = input.MouseButtonMiddle, 4
+	}
+	var mods int64
+	for _, m := range a.Modifiers {
+		mods |= modifierBits[m]
+	}
+	event := func(kind input.DispatchMouseEventType, b input.MouseButton, buttons, count int64) cdp.Request {
+		return cdp.Prepare(input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			Type: kind, X: px, Y: py, Modifiers: mods, Button: b, Buttons: buttons, ClickCount: count,
+			PointerType: input.DispatchMouseEventPointerTypeMouse,
+		})
+	}
+	events = append(events, event(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0, 0))
+	for n := range int64(max(a.Count, 1)) {
+		events = append(events, event(input.DispatchMouseEventTypeMousePressed, button, held, n+1), event(input.DispatchMouseEventTypeMouseReleased, button, 0, n+1))
+	}
+	return events, button == input.MouseButtonMiddle || mods&(bitControl|bitMeta) != 0
+}
+
+// clickOption chooses an option of a native list, which has no place on the
+// page of its own.
+func (b *browser) clickOption(ctx context.Context, x *action, s *spot, w reins.Waits) error {
+	end := time.Now().Add(or(w.Actionable, waitActionable))
+	settling := b.settle(x.tab)
+	for {
+		var r readyInfo
+		if err := s.doc.eval(ctx, "n => reins.pressOption(n, false)", &r, s.number); err != nil {
+			settling.stop()
+			return err
+		}
+		switch {
+		case r.Gone:
+			settling.stop()
+			return errStale(s.ref())
+		case r.OK:
+			if err := settling.finish(ctx, x, or(w.Settle, waitSettle), nil, s.doc); err != nil {
+				return err
+			}
+			return b.look(ctx, x, w)
+		case time.Now().After(end):
+			settling.stop()
+			return errNotActionable(s.ref(), r, s.doc)
+		}
+		if err := s.doc.eval(ctx, "() => new Promise(d => requestAnimationFrame(() => d()))", nil); err != nil {
+			settling.stop()
+			return err
+		}
+	}
+}
+
+// look takes the snapshot that an action asked for, in the same round trip
+// (ACT-7). That it cannot be taken does not undo the action.
+func (b *browser) look(ctx context.Context, x *action, w reins.Waits) error {
+	b.answerChooser(ctx, x)
+	if !w.Snapshot {
+		return nil
+	}
+	if err := b.snapshot(ctx, x, reins.Snapshot{Changes: true}); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		x.note("the snapshot after it failed: %s", reins.AsError(x.failure(err)).Message)
+	}
+	return nil
+}
+
+// answerChooser names the control that a file chooser opened meanwhile is for.
+func (b *browser) answerChooser(ctx context.Context, x *action) {
+	b.mu.Lock()
+	c := x.tab.chooser
+	mine := c != nil && x.fx.chooser == c
+	b.mu.Unlock()
+	if !mine {
+		return
+	}
+	choice := &reins.FileChoice{Multiple: c.multiple}
+	if ref, _, err := b.chooserControl(ctx, c); err == nil {
+		choice.Ref = ref
+	}
+	x.changes().FileChooser = choice
+}

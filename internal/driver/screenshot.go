@@ -1,0 +1,226 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math"
+
+	"github.com/chromedp/cdproto/page"
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+const (
+	pictureSide = 16384   // px a side of a stored picture (ACT-5)
+	modelSide   = 8000    // px a side of a picture for a model
+	modelBytes  = 1 << 20 // of one
+)
+
+// screenshot takes a picture of the viewport, the page or an element (ACT-5).
+func (b *browser) screenshot(ctx context.Context, x *action, a reins.Screenshot) error {
+	guarded, release := x.tab.guard(ctx)
+	defer release()
+	p, err := b.shot(guarded, x, a)
+	if err != nil {
+		return err
+	}
+	data, err := b.capture(guarded, x.tab, p)
+	if err != nil {
+		return err
+	}
+	pic, err := picture(data, a)
+	if err != nil {
+		return err
+	}
+	pic.Scaled = p.shrunk
+	if p.shrunk {
+		x.note("the picture is scaled down to %d by %d pixels: a side takes at most %d", pic.Width, pic.Height, pictureSide)
+	}
+	x.reply.Picture = pic
+	return nil
+}
+
+// framing says what a picture is to show.
+type framing struct {
+	page.CaptureScreenshotParams
+	shrunk bool
+}
+
+// shot frames what was asked for.
+func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (framing, error) {
+	var f framing
+	f.Format = page.CaptureScreenshotFormat(a.Format)
+	if a.Format == "" {
+		f.Format = page.CaptureScreenshotFormatPng
+	}
+	if a.Format == "jpeg" || a.Format == "webp" {
+		f.Quality = new(int64(80))
+		if a.Quality != 0 {
+			*f.Quality = int64(a.Quality)
+		}
+	}
+	metrics, err := cdp.Call(ctx, x.tab.pageSession(), page.GetLayoutMetrics, none)
+	if err != nil {
+		return f, evalError(x.tab, err)
+	}
+	view := metrics.CSSVisualViewport
+	clip := &page.Viewport{X: view.PageX, Y: view.PageY, Width: view.ClientWidth, Height: view.ClientHeight, Scale: 1}
+	switch {
+	case a.Ref != "":
+		if clip, err = b.clipOf(ctx, x, a.Ref, metrics); err != nil {
+			return f, err
+		}
+	case a.FullPage:
+		size := metrics.CSSContentSize
+		clip = &page.Viewport{Width: math.Ceil(size.Width), Height: math.Ceil(size.Height), Scale: 1}
+	}
+	if clip.Width < 1 || clip.Height < 1 {
+		return f, reins.Errorf(reins.CodeToolFailed, "there is nothing to take a picture of: it has no size; take a picture of the viewport")
+	}
+	density := 1.0
+	if s := b.settings.Scale; s > 0 {
+		density = s
+	}
+	if a.Scale != "device" {
+		clip.Scale = 1 / density // the picture comes at the device's density
+	}
+	if longest := max(clip.Width, clip.Height) * clip.Scale * density; longest > pictureSide {
+		clip.Scale *= pictureSide / longest
+		f.shrunk = true
+	}
+	f.Clip = clip
+	f.CaptureBeyondViewport = new(a.FullPage || a.Ref != "")
+	return f, nil
+}
+
+// clipOf is the place of an element on its tab's page, scrolled into view.
+func (b *browser) clipOf(ctx context.Context, x *action, ref reins.Ref, m page.GetLayoutMetricsResult) (*page.Viewport, error) {
+	d, n, err := b.element(ref)
+	if err != nil {
+		return nil, err
+	}
+	s := &spot{doc: d, number: n}
+	if err := d.eval(ctx, "n => reins.rectOf(n)", &s.readyInfo, n); err != nil {
+		return nil, err
+	}
+	x.reply.Result.Target = s.target()
+	switch {
+	case s.Gone:
+		return nil, errStale(ref)
+	case s.Why != "":
+		return nil, errNotActionable(ref, s.readyInfo, d)
+	}
+	if _, _, err := b.climb(ctx, s, false); err != nil {
+		return nil, err
+	}
+	view := m.CSSVisualViewport
+	now, err := cdp.Call(ctx, x.tab.pageSession(), page.GetLayoutMetrics, none)
+	if err == nil {
+		view = now.CSSVisualViewport
+	}
+	return &page.Viewport{X: s.x + view.PageX, Y: s.y + view.PageY, Width: s.W, Height: s.H, Scale: 1}, nil
+}
+
+// capture takes the picture.
+func (b *browser) capture(ctx context.Context, t *tab, f framing) ([]byte, error) {
+	got, err := cdp.Call(ctx, t.pageSession(), page.CaptureScreenshot, f.CaptureScreenshotParams)
+	if err != nil {
+		if fault, ok := cdp.IsProtocol(err); ok {
+			return nil, reins.Errorf(reins.CodeToolFailed, "the browser could not take the picture (%.100q); try png, or a smaller part", fault.Message).Because(err)
+		}
+		return nil, evalError(t, err)
+	}
+	if len(got.Data) == 0 {
+		return nil, reins.Errorf(reins.CodeToolFailed, "the browser returned an empty picture; try png, or a smaller part of the page")
+	}
+	return got.Data, nil
+}
+
+// picture describes captured bytes and makes the one for a model.
+func picture(data []byte, a reins.Screenshot) (*Picture, error) {
+	format := a.Format
+	if format == "" {
+		format = "png"
+	}
+	config, err := decodeConfig(data, format)
+	if err != nil {
+		return nil, reins.Errorf(reins.CodeToolFailed, "the browser returned a picture that cannot be read; try png").Because(err)
+	}
+	p := &Picture{Width: config.Width, Height: config.Height, MediaType: "image/" + format, Data: data}
+	if !a.Image {
+		return p, nil
+	}
+	if len(data) <= modelBytes && max(p.Width, p.Height) <= modelSide {
+		p.Model, p.ModelType = data, p.MediaType
+		return p, nil
+	}
+	p.Model, err = forModel(data, format)
+	if err != nil {
+		return nil, reins.Errorf(reins.CodeToolFailed, "the picture could not be made small enough to be shown; read it as an artifact").Because(err)
+	}
+	p.ModelType = "image/jpeg"
+	return p, nil
+}
+
+func decodeConfig(data []byte, format string) (image.Config, error) {
+	switch format {
+	case "jpeg":
+		return jpeg.DecodeConfig(bytes.NewReader(data))
+	case "webp":
+		return webp.DecodeConfig(bytes.NewReader(data))
+	}
+	return png.DecodeConfig(bytes.NewReader(data))
+}
+
+func decodeImage(data []byte, format string) (image.Image, error) {
+	switch format {
+	case "jpeg":
+		return jpeg.Decode(bytes.NewReader(data))
+	case "webp":
+		return webp.Decode(bytes.NewReader(data))
+	}
+	return png.Decode(bytes.NewReader(data))
+}
+
+// forModel encodes a picture as JPEG within the bounds of what models take:
+// first at lower quality, then smaller.
+func forModel(data []byte, format string) ([]byte, error) {
+	src, err := decodeImage(data, format)
+	if err != nil {
+		return nil, err
+	}
+	side := max(src.Bounds().Dx(), src.Bounds().Dy())
+	scale := min(1, float64(modelSide)/float64(side))
+	for range 8 {
+		img := src
+		if scale < 1 {
+			img = shrink(src, scale)
+		}
+		for _, quality := range []int{80, 60} {
+			var out bytes.Buffer
+			if err := jpeg.Encode(&out, img, &jpeg.Options{Quality: quality}); err != nil {
+				return nil, err
+			}
+			if out.Len() <= modelBytes {
+				return out.Bytes(), nil
+			}
+		}
+		scale *= 0.7
+	}
+	return nil, fmt.Errorf("a picture of %v does not fit %d bytes", src.Bounds().Size(), modelBytes)
+}
+
+func shrink(src image.Image, scale float64) image.Image {
+	r := src.Bounds()
+	w, h := max(1, int(float64(r.Dx())*scale)), max(1, int(float64(r.Dy())*scale))
+	dst := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.ApproxBiLinear.Scale(dst, dst.Bounds(), src, r, draw.Src, nil)
+	return dst
+}

@@ -1,0 +1,317 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+// streamAfter is how long an answer may go on arriving before it counts as a
+// stream, which nobody waits for.
+const streamAfter = time.Second
+
+// settling follows what one input sets off in a tab: navigations until they
+// are parsed, and requests for data and code until they end (ACT-6). It is told
+// by events only.
+type settling struct {
+	tab    *tab
+	stop   func()
+	inputs time.Time
+
+	mu       sync.Mutex
+	navs     map[proto.FrameID]bool // navigations under way; true once committed
+	requests map[string]*request
+	changed  chan struct{} // closed and replaced at each change
+}
+
+// request is one that was sent after the input.
+type request struct {
+	loader    proto.LoaderID
+	main      bool
+	answering time.Time // when its answer began; zero before
+}
+
+// settle begins to follow a tab; call it before the input is sent.
+func (b *browser) settle(t *tab) *settling {
+	s := &settling{tab: t, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, changed: make(chan struct{})}
+	s.stop = t.watch(s.take)
+	b.listen(t)
+	return s
+}
+
+// take is the watcher of the tab's events.
+func (s *settling) take(e cdp.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.takeLocked(e) {
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+}
+
+func (s *settling) takeLocked(e cdp.Event) bool {
+	switch e.Method {
+	case network.RequestWillBeSent.Method:
+		v, ok := cdp.Is(e, network.RequestWillBeSent)
+		return ok && s.sentLocked(e, v)
+	case network.ResponseReceived.Method:
+		v, ok := cdp.Is(e, network.ResponseReceived)
+		r := s.requests[e.Session.ID()+string(v.RequestID)]
+		if !ok || r == nil {
+			return false
+		}
+		r.answering = time.Now()
+		if streams(v.Response) {
+			delete(s.requests, e.Session.ID()+string(v.RequestID))
+		}
+		return true
+	case network.LoadingFinished.Method:
+		v, _ := cdp.Is(e, network.LoadingFinished)
+		return s.endedLocked(e, v.RequestID)
+	case network.LoadingFailed.Method:
+		v, _ := cdp.Is(e, network.LoadingFailed)
+		return s.endedLocked(e, v.RequestID)
+	}
+	return s.navigationLocked(e)
+}
+
+func (s *settling) navigationLocked(e cdp.Event) bool {
+	switch e.Method {
+	case page.FrameRequestedNavigation.Method:
+		v, ok := cdp.Is(e, page.FrameRequestedNavigation)
+		if !ok || v.Disposition != page.ClientNavigationDispositionCurrentTab {
+			return false
+		}
+		if !s.navs[v.FrameID] {
+			s.navs[v.FrameID] = false
+		}
+	case page.FrameStartedNavigating.Method:
+		v, ok := cdp.Is(e, page.FrameStartedNavigating)
+		if !ok || strings.Contains(strings.ToLower(string(v.NavigationType)), "samedocument") {
+			return false
+		}
+		s.navs[v.FrameID] = false
+	case page.FrameNavigated.Method:
+		v, ok := cdp.Is(e, page.FrameNavigated)
+		if !ok {
+			return false
+		}
+		if _, known := s.navs[v.Frame.ID]; known {
+			s.navs[v.Frame.ID] = true
+		}
+		for id, r := range s.requests { // those of the document before will not be heard of again
+			if r.main && v.Frame.ParentID == "" && r.loader != v.Frame.LoaderID {
+				delete(s.requests, id)
+			}
+		}
+	case page.LifecycleEvent.Method:
+		v, ok := cdp.Is(e, page.LifecycleEvent)
+		if !ok || v.Name != "DOMContentLoaded" || !s.navs[v.FrameID] {
+			return false
+		}
+		delete(s.navs, v.FrameID)
+	case page.FrameStoppedLoading.Method:
+		v, _ := cdp.Is(e, page.FrameStoppedLoading)
+		delete(s.navs, v.FrameID)
+	case page.NavigatedWithinDocument.Method:
+		v, _ := cdp.Is(e, page.NavigatedWithinDocument)
+		if !s.navs[v.FrameID] {
+			delete(s.navs, v.FrameID)
+		}
+	case page.FrameDetached.Method:
+		v, ok := cdp.Is(e, page.FrameDetached)
+		if !ok || v.Reason == page.FrameDetachedReasonSwap {
+			return false
+		}
+		delete(s.navs, v.FrameID)
+	default:
+		return false
+	}
+	return true
+}
+
+// sentLocked takes in a request. Pictures, media and the like hold nothing up,
+// nor does what the page asks for again and again by itself.
+func (s *settling) sentLocked(e cdp.Event, v network.EventRequestWillBeSent) bool {
+	switch v.Type {
+	case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypeStylesheet:
+	default:
+		return false
+	}
+	if v.Request == nil || s.tab.b.habitual(s.tab, signature(v)) {
+		return false
+	}
+	s.requests[e.Session.ID()+string(v.RequestID)] = &request{loader: v.LoaderID, main: v.FrameID == s.tab.main.id}
+	return true
+}
+
+func (s *settling) endedLocked(e cdp.Event, id network.RequestID) bool {
+	key := e.Session.ID() + string(id)
+	if s.requests[key] == nil {
+		return false
+	}
+	delete(s.requests, key)
+	return true
+}
+
+// streams recognises answers that are meant to go on.
+func streams(r *network.Response) bool {
+	if r == nil {
+		return false
+	}
+	switch r.MimeType {
+	case "text/event-stream", "application/x-ndjson", "application/stream+json", "multipart/x-mixed-replace", "application/grpc-web-text":
+		return true
+	}
+	return false
+}
+
+// openLocked counts what is still to be waited for, and says when to look
+// again although nothing may happen.
+func (s *settling) openLocked() (navs, requests int, again time.Duration) {
+	again = time.Hour
+	for _, r := range s.requests {
+		if r.answering.IsZero() {
+			requests++
+			continue
+		}
+		if left := streamAfter - time.Since(r.answering); left > 0 {
+			requests++
+			again = min(again, left)
+		}
+	}
+	return len(s.navs), requests, again
+}
+
+// page is how the main document stands after an action (js/act.js: standing).
+type standing struct {
+	Busy  int    `json:"busy"`
+	Focus int    `json:"focus"`
+	Role  string `json:"role"`
+	Name  string `json:"name"`
+}
+
+// finish waits until what the input set off is there, at most for bound, and
+// puts that into the reply. before is what was known of the page before.
+func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, before *standing, doc *document) error {
+	defer s.stop()
+	end := s.inputs.Add(bound)
+	short, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	guarded, release := s.tab.guard(short)
+	defer release()
+	changes := x.changes()
+	now, err := s.wait(guarded, before)
+	s.mu.Lock()
+	navs, requests, _ := s.openLocked()
+	s.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil:
+		changes.Settled = true
+	case short.Err() != nil: // the bound passed
+		changes.Pending = navs + requests
+	case interrupted(err):
+		changes.Settled = true
+	case reins.CodeOf(err) == reins.CodePageCrashed:
+		return err
+	}
+	if now != nil && now.Focus != 0 && now.doc != nil && (before == nil || now.Focus != before.Focus || now.doc != doc) {
+		changes.Focus = &reins.Target{Role: now.Role, Name: now.Name}
+		changes.FocusRef = elementRef(now.doc.number, now.Focus)
+	}
+	return nil
+}
+
+// interrupted tells the ends of a wait that are themselves what the action led
+// to: a dialog, a closed tab.
+func interrupted(err error) bool {
+	var e *reins.Error
+	return errors.As(err, &e) && (e.Code == reins.CodeDialogOpen || e.Code == reins.CodeInvalidState)
+}
+
+// stood is a standing and the document that it is of.
+type stood struct {
+	standing
+	doc *document
+}
+
+// wait returns how the page stands once nothing is open and two pictures were
+// painted since.
+func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
+	for {
+		if err := s.idle(ctx); err != nil {
+			return nil, err
+		}
+		d, err := s.tab.document(ctx)
+		if err == nil {
+			busy := 0
+			if before != nil {
+				busy = before.Busy
+			}
+			now := &stood{doc: d}
+			millis := int64(0)
+			if end, ok := ctx.Deadline(); ok {
+				millis = max(0, time.Until(end).Milliseconds())
+			}
+			if err = d.eval(ctx, "(busy, ms) => reins.after(busy, ms)", &now.standing, busy, millis); err == nil {
+				s.mu.Lock()
+				navs, requests, _ := s.openLocked()
+				s.mu.Unlock()
+				if navs+requests == 0 {
+					return now, nil
+				}
+				continue
+			}
+		}
+		if !errors.Is(err, errReplaced) {
+			return nil, err
+		}
+		if err := s.tab.b.await(ctx, func() bool { return s.tab.main.doc != nil || s.tab.blockedLocked() != nil }); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// idle waits until no navigation and no request is open.
+func (s *settling) idle(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		navs, requests, again := s.openLocked()
+		changed := s.changed
+		s.mu.Unlock()
+		if navs+requests == 0 {
+			return nil
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-s.tab.b.conn.Done():
+			timer.Stop()
+			return s.tab.b.conn.Err()
+		}
+		timer.Stop()
+	}
+}
+
+// changes is the part of the result that says what the action set off.
+func (x *action) changes() *reins.Changes {
+	if x.reply.Result.Changes == nil {
+		x.reply.Result.Changes = &reins.Changes{}
+	}
+	return x.reply.Result.Changes
+}
