@@ -325,7 +325,10 @@ func TestTakeOver(t *testing.T) {
 	var version *browser.GetVersionResult
 	go func() {
 		var err error
-		c, version, err = TakeOver(t.Context(), fromBrowser, toBrowser, Options{}, 7, Previous{Browser: "OLD", Pages: []string{"P1", "GONE"}})
+		c, version, err = TakeOver(t.Context(), fromBrowser, toBrowser, Options{}, 7)
+		if err == nil {
+			err = c.Release(t.Context(), Previous{Browsers: []string{"OLD"}, Pages: []string{"P1", "GONE"}})
+		}
 		done <- err
 	}()
 	if torn, err := p.in.ReadBytes(0); err != nil || string(torn) != "!\x00" {
@@ -337,7 +340,10 @@ func TestTakeOver(t *testing.T) {
 	p.write(`{"error":{"code":-32700,"message":"JSON: invalid token"}}`)
 	p.write(`{"method":"Page.frameNavigated","params":{},"sessionId":"P1"}`)
 	p.write(`{"id":%d,"result":{"product":"Chrome/156"}}`, id)
-	for _, want := range []string{"P1 Page.handleJavaScriptDialog", "P1 Runtime.terminateExecution", "GONE Page.handleJavaScriptDialog", "GONE Runtime.terminateExecution"} {
+	for _, want := range []string{
+		"P1 Page.handleJavaScriptDialog", "P1 Runtime.terminateExecution", "P1 Runtime.evaluate",
+		"GONE Page.handleJavaScriptDialog", "GONE Runtime.terminateExecution", "GONE Runtime.evaluate",
+	} {
 		got := p.read()
 		if got.Session+" "+got.Method != want {
 			t.Errorf("sent %s %s, want %s", got.Session, got.Method, want)
@@ -371,7 +377,10 @@ func TestTakeOverOfStuckPage(t *testing.T) {
 		done := make(chan *Conn, 1)
 		start := time.Now()
 		go func() {
-			c, _, err := TakeOver(t.Context(), fromBrowser, toBrowser, Options{}, 1, Previous{Browser: "OLD", Pages: []string{"P"}})
+			c, _, err := TakeOver(t.Context(), fromBrowser, toBrowser, Options{}, 1)
+			if err == nil {
+				err = c.Release(t.Context(), Previous{Browsers: []string{"OLD"}, Pages: []string{"P"}})
+			}
 			if err != nil {
 				t.Error(err)
 			}
@@ -379,6 +388,7 @@ func TestTakeOverOfStuckPage(t *testing.T) {
 		}()
 		p.in.ReadBytes(0)
 		p.write(`{"id":%d,"result":{}}`, p.read().ID)
+		p.read()
 		p.read()
 		p.read()
 		p.write(`{"id":%d,"result":{}}`, p.read().ID)
@@ -397,7 +407,7 @@ func TestTakeOverFails(t *testing.T) {
 	_, toBrowser := io.Pipe()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, _, err := TakeOver(ctx, fromBrowser, toBrowser, Options{}, 1, Previous{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := TakeOver(ctx, fromBrowser, toBrowser, Options{}, 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := toDriver.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {

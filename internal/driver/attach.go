@@ -160,14 +160,8 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 		}),
 		cdp.Prepare(inspector.Enable, none),
 		autoAttach("iframe"),
-		cdp.Prepare(page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true}),
-		cdp.Prepare(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 	}
-	if whole {
-		requests = append(requests, b.pageRequests()...)
-	}
-	requests = append(requests, b.agentRequests()...)
-	s.SendAll(requests...)
+	s.SendAll(append(requests, b.overrides(whole)...)...)
 	cdp.Then(s, page.GetFrameTree, none, func(got page.GetFrameTreeResult, err error) {
 		if err == nil {
 			t.mergeTree(s, got.FrameTree)
@@ -183,11 +177,19 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 	})
 }
 
-// pageRequests are for sessions of whole pages.
-func (b *browser) pageRequests() []cdp.Request {
-	requests := []cdp.Request{
-		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
+// overrides are what a session sets for its page, and what is lost with it;
+// whole is for sessions of whole pages.
+func (b *browser) overrides(whole bool) []cdp.Request {
+	requests := append(b.agentRequests(),
+		cdp.Prepare(page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true}),
+		cdp.Prepare(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
+	)
+	if !whole {
+		return requests
 	}
+	requests = append(requests,
+		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
+	)
 	if b.settings.Width > 0 && b.settings.Height > 0 {
 		requests = append(requests, cdp.Prepare(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 			Width: int64(b.settings.Width), Height: int64(b.settings.Height), DeviceScaleFactor: b.settings.Scale,

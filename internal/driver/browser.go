@@ -31,10 +31,10 @@ type browser struct {
 	mu        sync.Mutex
 	live      bool     // everything that was there before is attached
 	previous  Handover // what the driver before left, until it is released
-	tabs      []*tab // open ones, left to right
-	selected  *tab   // one of tabs; nil only before the first and between the last and its successor
-	lastTab   int    // number of the newest tab
-	lastDoc   int    // number of the newest document
+	tabs      []*tab   // open ones, left to right
+	selected  *tab     // one of tabs; nil only before the first and between the last and its successor
+	lastTab   int      // number of the newest tab
+	lastDoc   int      // number of the newest document
 	downloads map[string]*download
 	effects   map[*effects]struct{} // of the actions under way
 	waiters   []chan struct{}       // closed at the next change

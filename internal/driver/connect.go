@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,10 +22,10 @@ type pipes struct {
 }
 
 // connect takes the browser over and models what is open in it. tell is given
-// the handover whenever it changes, before it is relied on.
+// the handover whenever it changes, and returns once it is safe to rely on it:
+// when the process is killed then, the parent has it (DRV-2).
 func connect(ctx context.Context, p pipes, settings Settings, prev Handover, emit func(Event), tell func(Handover)) (*browser, error) {
-	conn, version, err := cdp.TakeOver(ctx, p.fromBrowser, p.toBrowser, cdp.Options{Message: settings.Message},
-		settings.Connection, cdp.Previous{Browser: prev.Browser, Pages: prev.Pages})
+	conn, version, err := cdp.TakeOver(ctx, p.fromBrowser, p.toBrowser, cdp.Options{Message: settings.Message}, settings.Connection)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,6 @@ func connect(ctx context.Context, p pipes, settings Settings, prev Handover, emi
 	return b, nil
 }
 
-// settlePages bounds the wait for pages that were open before: one that never
-// answers must not keep the others from being used.
 const settlePages = 2 * time.Second
 
 func (b *browser) start(ctx context.Context, prev Handover) error {
@@ -49,15 +48,18 @@ func (b *browser) start(ctx context.Context, prev Handover) error {
 		return err
 	}
 	b.session = s
+	b.mu.Lock()
+	b.previous = prev
+	b.mu.Unlock()
 	b.emitHandover()
-	requests := append([]cdp.Request{
-		cdp.Prepare(target.SetDiscoverTargets, target.SetDiscoverTargetsParams{Discover: true, Filter: onlyType("page")}),
-		cdp.Prepare(protobrowser.SetDownloadBehavior, b.downloadBehavior()),
-	}, denials()...)
-	s.SendAll(requests...)
+	s.SendAll(b.browserRequests()...)
+	s.Send(target.SetDiscoverTargets.Method, target.SetDiscoverTargetsParams{Discover: true, Filter: onlyType("page")})
 	attach := autoAttach("page")
 	if err := s.Call(ctx, attach.Method, attach.Params, nil); err != nil {
 		return fmt.Errorf("attaching to the pages: %w", err)
+	}
+	if err := b.succeed(ctx, prev); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	empty := len(b.tabs) == 0
@@ -67,44 +69,105 @@ func (b *browser) start(ctx context.Context, prev Handover) error {
 			return fmt.Errorf("opening a first tab: %w", err)
 		}
 	}
+	if err := b.awaitPages(ctx); err != nil {
+		return err
+	}
+	b.goLive(target.ID(prev.Selected))
+	b.emitHandover()
+	return nil
+}
+
+// succeed frees and detaches what the driver before left (DRV-2). By now the
+// pages have sessions of ours, so that no dialog opens without one that can
+// answer it; what went with the old sessions is set again.
+func (b *browser) succeed(ctx context.Context, prev Handover) error {
+	old := cdp.Previous{Browsers: prev.Left, Pages: prev.Pages}
+	if prev.Browser != "" {
+		old.Browsers = append(old.Browsers, prev.Browser)
+	}
+	if err := b.conn.Release(ctx, old); err != nil {
+		return fmt.Errorf("detaching the driver before: %w", err)
+	}
+	b.mu.Lock()
+	b.previous = Handover{}
+	tabs := slices.Clone(b.tabs)
+	b.mu.Unlock()
+	if len(old.Browsers) == 0 {
+		return nil
+	}
+	b.session.SendAll(b.browserRequests()...)
+	for _, t := range tabs {
+		for _, s := range t.sessions() {
+			s.SendAll(b.overrides(s == t.pageSession())...)
+		}
+	}
+	return nil
+}
+
+// awaitPages waits until the pages that were open before can be used, for a
+// bounded time: one that never answers must not keep the others from it.
+func (b *browser) awaitPages(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, settlePages)
 	defer cancel()
-	err = b.await(short, func() bool {
+	err := b.await(short, func() bool {
 		for _, t := range b.tabs {
-			if !t.ready && !t.crashed {
+			if !t.ready && !t.crashed && t.dialog == nil {
 				return false
 			}
 		}
 		return true
 	})
-	if err != nil && short.Err() == nil {
-		return err
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return nil
 	}
+	return err
+}
+
+// goLive selects a tab, the one that was selected before if it is still there.
+// From here on a new page is one that was opened now.
+func (b *browser) goLive(selected target.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.live = true
-	chosen := b.tabByTargetLocked(target.ID(prev.Selected))
+	chosen := b.tabByTargetLocked(selected)
 	if chosen == nil && b.selected == nil && len(b.tabs) > 0 {
 		chosen = b.tabs[len(b.tabs)-1]
 	}
 	if chosen != nil {
 		b.selectLocked(chosen)
 	}
-	return nil
 }
 
-// emitHandover tells the parent what the next driver would have to take over.
+// emitHandover tells the parent what the next driver would have to take over,
+// and returns when the parent has it or is gone. It must not be called under
+// mu.
 func (b *browser) emitHandover() {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	b.tell(b.handover())
+}
+
+func (b *browser) handover() Handover {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h := Handover{Browser: b.session.ID()}
+	h := Handover{Browser: b.session.ID(), Left: slices.Clone(b.previous.Left), Pages: slices.Clone(b.previous.Pages)}
+	if b.previous.Browser != "" {
+		h.Left = append(h.Left, b.previous.Browser)
+	}
 	for _, t := range b.tabs {
 		h.Pages = append(h.Pages, t.session.ID())
 	}
 	if b.selected != nil {
 		h.Selected = string(b.selected.target)
+	} else {
+		h.Selected = b.previous.Selected
 	}
-	b.tell(h)
+	return h
+}
+
+// browserRequests set what holds for the whole browser.
+func (b *browser) browserRequests() []cdp.Request {
+	return append([]cdp.Request{cdp.Prepare(protobrowser.SetDownloadBehavior, b.downloadBehavior())}, denials()...)
 }
 
 // downloadBehavior has downloads saved under GUIDs (ACT-10), or refused where
@@ -145,10 +208,13 @@ func (b *browser) agentRequests() []cdp.Request {
 		if !strings.Contains(b.version.UserAgent, "Headless") {
 			return nil
 		}
-		agent = strings.ReplaceAll(b.version.UserAgent, "HeadlessChrome", "Chrome")
+		agent = b.version.UserAgent
 	}
 	_, full, _ := strings.Cut(b.version.Product, "/")
 	major, _, _ := strings.Cut(full, ".")
+	if b.settings.UserAgent == "" { // ordinary ones tell only their major version
+		agent = strings.NewReplacer("HeadlessChrome", "Chrome", full, major+".0.0.0").Replace(agent)
+	}
 	brands := func(version, other string) []*emulation.UserAgentBrandVersion {
 		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: version}, {Brand: "Not)A;Brand", Version: other}}
 	}

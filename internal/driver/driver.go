@@ -37,6 +37,7 @@ type Settings struct {
 // can take over (DRV-2): the IDs of its browser session and page sessions.
 type Handover struct {
 	Browser  string   `json:"browser,omitempty"`
+	Left     []string `json:"left,omitempty"` // browser sessions of the one before, while it is being taken over
 	Pages    []string `json:"pages,omitempty"`
 	Selected string   `json:"selected,omitempty"` // target ID of the selected tab, which stays so
 }

@@ -280,14 +280,14 @@ func evalError(t *tab, err error) error {
 		return fmt.Errorf("%w: %w", errReplaced, err)
 	case errors.Is(err, cdp.ErrTooLarge):
 		return reins.Errorf(reins.CodeToolFailed, "the page answered with more than one message can hold; ask for a smaller part of it").Because(err)
-	case ok && replaced(fault):
+	case ok && isReplaced(fault):
 		return fmt.Errorf("%w: %w", errReplaced, err)
 	}
 	return err
 }
 
-// replaced recognises the refusals that mean that a document is gone.
-func replaced(fault *cdp.ProtocolError) bool {
+// isReplaced recognises the refusals that mean that a document is gone.
+func isReplaced(fault *cdp.ProtocolError) bool {
 	for _, s := range []string{"context", "navigated or closed", "No frame", "Frame", "Session with given id"} {
 		if strings.Contains(fault.Message, s) {
 			return true

@@ -166,7 +166,7 @@ func (b *testBrowser) record(e Event) {
 	b.events = append(b.events, e)
 }
 
-func (b *testBrowser) handover() Handover {
+func (b *testBrowser) told() Handover {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.last

@@ -2,92 +2,410 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
 )
 
-// navigation is what is known of the main frame's newest navigations. Its
-// fields are guarded by browser.mu.
-type navigation struct {
-	commits     int // documents that the main frame was given
-	within      int // changes of address inside a document
-	started     []proto.LoaderID
-	unreachable string     // address of the error page shown now; "" for a page
-	responses   []response // to document requests, newest last; bounded
-	failures    []failure  // of document requests, newest last; bounded
-}
-
-// response is the answer to a document request.
-type response struct {
+// voyage is one navigation that an action makes.
+type voyage struct {
+	b       *browser
+	t       *tab
+	x       *action
+	want    phase
+	given   string // as the action said it
+	to      string // address, when the browser is told one
+	commits int    // of the tab before it
+	within  int
+	began   int // navigations of the tab before it
 	loader  proto.LoaderID
-	url     string
-	status  int
-	refusal string // why the egress door refused it; "" when it did not
+	fault   string // net::ERR_… that the browser answered
+	file    bool   // it became a download
+	same    bool   // it stays in the document
 }
 
-// failure is why a document request came to nothing.
-type failure struct {
-	loader  proto.LoaderID
-	text    string // net::ERR_…
-	blocked string
-}
+const navigateTimeout = 30 * time.Second
 
-const navigationsKept = 16
+// errNavigationTime ends a navigation's wait; it never leaves the package.
+var errNavigationTime = errors.New("the navigation's time passed")
 
-// startedLocked remembers a navigation that begins.
-func (n *navigation) startedLocked(v page.EventFrameStartedNavigating) {
-	n.started = keepLast(append(n.started, v.LoaderID))
-}
-
-func keepLast[T any](s []T) []T {
-	if len(s) > navigationsKept {
-		return append(s[:0], s[len(s)-navigationsKept:]...)
-	}
-	return s
-}
-
-// takeLocked remembers how documents were answered.
-func (n *navigation) takeLocked(e cdp.Event) bool {
-	if !isDocument(e.Params) {
-		return false
-	}
-	switch e.Method {
-	case network.ResponseReceived.Method:
-		var v struct {
-			LoaderID proto.LoaderID `json:"loaderId"`
-			Type     string         `json:"type"`
-			Response struct {
-				URL     string            `json:"url"`
-				Status  int               `json:"status"`
-				Headers map[string]string `json:"headers"`
-			} `json:"response"`
-		}
-		if e.Decode(&v) != nil || v.Type != "Document" {
-			return false
-		}
-		r := response{loader: v.LoaderID, url: v.Response.URL, status: v.Response.Status}
-		if r.status == 403 {
-			r.refusal = header(v.Response.Headers, refusalHeader)
-		}
-		n.responses = keepLast(append(n.responses, r))
-	case network.LoadingFailed.Method:
-		v, ok := cdp.Is(e, network.LoadingFailed)
-		if !ok || v.Type != network.ResourceTypeDocument {
-			return false
-		}
-		n.failures = keepLast(append(n.failures, failure{proto.LoaderID(v.RequestID), v.ErrorText, string(v.BlockedReason)}))
-	default:
-		return false
-	}
-	return true
-}
-
-// navigate is the verb (NAV-1).
+// navigate is the verb (NAV-1..5).
 func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) error {
-	return errUnbuilt
+	t := x.tab
+	if err := t.blocked(); err != nil && reins.CodeOf(err) != reins.CodePageCrashed {
+		return err
+	}
+	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: a.URL}
+	switch a.Wait {
+	case "commit":
+		v.want = phaseCommitted
+	case "load":
+		v.want = phaseLoaded
+	}
+	limit := time.Duration(a.Timeout)
+	if limit == 0 {
+		limit = navigateTimeout
+	}
+	timed, cancel := context.WithTimeoutCause(ctx, limit, errNavigationTime)
+	defer cancel()
+	b.mu.Lock()
+	v.commits, v.within, v.began = t.nav.commits, t.nav.within, t.nav.began
+	t.leaving++
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		t.leaving--
+		b.mu.Unlock()
+	}()
+	if err := v.start(timed, a.URL); err != nil {
+		return v.explain(ctx, limit, err)
+	}
+	met, err := v.arrive(timed)
+	if err != nil {
+		return v.explain(ctx, limit, err)
+	}
+	return v.report(ctx, met)
+}
+
+// start tells the browser where to go.
+func (v *voyage) start(ctx context.Context, to string) error {
+	s := v.t.pageSession()
+	switch to {
+	case "back", "forward":
+		return v.history(ctx, s, to)
+	case "reload":
+		return s.Call(ctx, page.Reload.Method, page.ReloadParams{}, nil)
+	}
+	var err error
+	if v.to, err = address(to, v.b.settings.Navigation); err != nil {
+		return err
+	}
+	reply := cdp.Send(s, page.Navigate, page.NavigateParams{URL: v.to})
+	// The reply comes with the commit; a dialog that the page opens may come
+	// first and hold it up.
+	if err := v.unlessDialog(ctx, reply.Done()); err != nil {
+		return err
+	}
+	got, err := reply.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	v.loader, v.fault, v.file = got.LoaderID, got.ErrorText, got.IsDownload
+	v.same = got.LoaderID == "" && got.ErrorText == "" && !got.IsDownload
+	return nil
+}
+
+// unlessDialog waits for done, or until the page shows a dialog, crashes or
+// goes.
+func (v *voyage) unlessDialog(ctx context.Context, done <-chan struct{}) error {
+	for {
+		v.b.mu.Lock()
+		changed := make(chan struct{})
+		v.b.waiters = append(v.b.waiters, changed)
+		blocked := v.t.blockedLocked()
+		crashed := blocked != nil && blocked.Code == reins.CodePageCrashed // may be from before
+		committed := v.t.nav.commits > v.commits
+		v.b.mu.Unlock()
+		switch {
+		case blocked != nil && committed:
+			return nil
+		case blocked != nil && !crashed:
+			return blocked
+		}
+		select {
+		case <-done:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// history goes to the neighbouring entry of the tab's history.
+func (v *voyage) history(ctx context.Context, s *cdp.Session, way string) error {
+	h, err := cdp.Call(ctx, s, page.GetNavigationHistory, none)
+	if err != nil {
+		return err
+	}
+	at := int(h.CurrentIndex) - 1
+	if way == "forward" {
+		at = int(h.CurrentIndex) + 1
+	}
+	if at < 0 || at >= len(h.Entries) {
+		return reins.Errorf(reins.CodeInvalidState, "tab %s has no page to go %s to", v.t.id, way).Recover(reins.RecoverChangeInput)
+	}
+	return s.Call(ctx, page.NavigateToHistoryEntry.Method, page.NavigateToHistoryEntryParams{EntryID: h.Entries[at].ID}, nil)
+}
+
+// arrive waits until the document is as far as was asked for. It reports
+// whether it is: a page that is there but goes on loading is a success too.
+func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
+	if v.file || v.fault != "" || v.same {
+		return v.same, nil
+	}
+	err = v.b.await(ctx, func() bool {
+		nav := &v.t.nav
+		switch {
+		case v.t.blockedLocked() != nil && (!v.t.crashed || nav.commits > v.commits):
+			return true
+		case nav.commits > v.commits:
+			met = v.t.main.phase >= v.want && v.t.main.doc != nil || nav.unreachable != ""
+			return met
+		case nav.within > v.within && v.loader == "":
+			met = true
+			return true
+		}
+		return v.failedLocked()
+	})
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	there := v.t.nav.commits > v.commits
+	switch {
+	case err == nil && !there && !met:
+		if blocked := v.t.blockedLocked(); blocked != nil {
+			return false, blocked
+		}
+		return false, nil
+	case errors.Is(err, errNavigationTime) && there:
+		return false, nil
+	}
+	return met, err
+}
+
+// failedLocked learns, for a navigation that the browser answered nothing
+// about, that its newest attempt came to nothing or to a download.
+func (v *voyage) failedLocked() bool {
+	nav := &v.t.nav
+	if nav.began <= v.began || len(nav.started) == 0 {
+		return false
+	}
+	loader := nav.started[len(nav.started)-1]
+	if i := slices.IndexFunc(nav.failures, func(f failure) bool { return f.loader == loader }); i >= 0 {
+		v.loader, v.fault = loader, nav.failures[i].text
+		return true
+	}
+	return false
+}
+
+// report says where the navigation ended.
+func (v *voyage) report(ctx context.Context, met bool) error {
+	v.b.mu.Lock()
+	d := v.downloadLocked()
+	v.b.mu.Unlock()
+	if d != nil && (v.file || v.fault != "") {
+		return v.reportDownload(ctx, d)
+	}
+	v.b.mu.Lock()
+	answer := v.answerLocked()
+	fault := v.fault
+	if fault == "" && v.t.nav.commits > v.commits && v.t.nav.unreachable != "" {
+		fault = v.faultOfErrorPageLocked()
+	}
+	crashed := v.t.crashed
+	v.b.mu.Unlock()
+	switch {
+	case crashed:
+		return errCrashed(v.t)
+	case answer.refusal != "":
+		return errRefused(answer.url, answer.refusal)
+	case fault == "net::ERR_ABORTED" && answer.status != 0 && answer.status < 400:
+		v.x.reply.Result.Notes = append(v.x.reply.Result.Notes,
+			fmt.Sprintf("the server answered with status %d and no page, so tab %s still shows the page before", answer.status, v.t.id))
+		met = true
+	case fault == "net::ERR_INVALID_AUTH_CREDENTIALS" || fault == "net::ERR_HTTP_RESPONSE_CODE_FAILURE" && answer.status != 0:
+		met = true // the status tells it
+	case fault != "":
+		return errNetwork(v.addressOf(), fault)
+	}
+	result := &reins.NavigationResult{Status: answer.status, Waited: met}
+	result.URL, result.Title, result.Loading = v.describe(ctx)
+	v.x.reply.Result.Navigation = result
+	if v.x.reply.Result.Changes == nil {
+		v.x.reply.Result.Changes = &reins.Changes{}
+	}
+	v.x.reply.Result.Changes.Settled = met
+	return nil
+}
+
+// describe reads what the tab shows now. The document is asked for its title
+// itself, since the browser learns of it late.
+func (v *voyage) describe(ctx context.Context) (address, title string, loading bool) {
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if d, err := v.t.document(short); err == nil {
+		var now string
+		if d.eval(short, "() => document.title", &now) == nil {
+			v.b.mu.Lock()
+			if v.t.main.doc == d && v.t.title != now {
+				v.t.title = now
+				v.b.updatedLocked(v.t)
+			}
+			v.b.mu.Unlock()
+		}
+	}
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	return bounded(v.t.url), bounded(v.t.title), v.t.main.phase < phaseLoaded
+}
+
+// answerLocked is how the server answered the document that is there now, or,
+// when the navigation failed, the one that was asked for.
+func (v *voyage) answerLocked() response {
+	loader := v.loader
+	if v.fault == "" {
+		loader = v.t.main.loader
+	}
+	for _, r := range slices.Backward(v.t.nav.responses) {
+		if r.loader == loader {
+			return r
+		}
+	}
+	return response{}
+}
+
+// faultOfErrorPageLocked is why the document shown is an error page.
+func (v *voyage) faultOfErrorPageLocked() string {
+	for _, f := range slices.Backward(v.t.nav.failures) {
+		if f.loader == v.t.main.loader {
+			return f.text
+		}
+	}
+	if n := len(v.t.nav.failures); n > 0 {
+		return v.t.nav.failures[n-1].text
+	}
+	return "net::ERR_FAILED"
+}
+
+func (v *voyage) addressOf() string {
+	if v.to != "" {
+		return v.to
+	}
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	return v.t.url
+}
+
+// downloadLocked is the download that the navigation became, if it did.
+func (v *voyage) downloadLocked() *download {
+	if n := len(v.x.fx.downloads); n > 0 {
+		return v.x.fx.downloads[n-1]
+	}
+	return nil
+}
+
+// reportDownload reports a navigation that became a download (NAV-4), once
+// the download has ended or the time passed.
+func (v *voyage) reportDownload(ctx context.Context, d *download) error {
+	err := v.b.await(ctx, func() bool { return d.state != downloadRunning })
+	if err != nil && !errors.Is(err, errNavigationTime) {
+		return err
+	}
+	v.b.mu.Lock()
+	shown := d.describe()
+	v.b.mu.Unlock()
+	address, title, loading := v.describe(ctx)
+	v.x.reply.Result.Navigation = &reins.NavigationResult{URL: address, Title: title, Loading: loading, Waited: err == nil, Download: &shown}
+	v.x.reply.Result.Changes = &reins.Changes{Settled: err == nil}
+	return nil
+}
+
+// explain words why a navigation did not get there.
+func (v *voyage) explain(ctx context.Context, limit time.Duration, err error) error {
+	var known *reins.Error
+	if errors.As(err, &known) || ctx.Err() != nil || !errors.Is(err, errNavigationTime) {
+		if refusal, ok := cdp.IsProtocol(err); ok && known == nil {
+			return reins.Errorf(reins.CodeNavigationFailed, "the browser did not load %.200q: %.200q", v.given, refusal.Message).Because(err)
+		}
+		return err
+	}
+	v.t.pageSession().Send(page.StopLoading.Method, nil)
+	v.b.mu.Lock()
+	answered := v.t.nav.commits > v.commits
+	v.b.mu.Unlock()
+	if answered {
+		return reins.Errorf(reins.CodeTimeout, "%.200q was loaded but does not answer after %s; its scripts keep it busy", v.given, limit).In(reins.PhaseAction)
+	}
+	return reins.Errorf(reins.CodeTimeout, "%.200q did not begin to answer within %s; loading it was stopped", v.given, limit).In(reins.PhaseAction)
+}
+
+// errRefused words a refusal of the egress door (EGR-8).
+func errRefused(address, reason string) *reins.Error {
+	return reins.Errorf(reins.CodeEgressDenied, "the network door of this browser refused %.200q: %.200q", hostOf(address), reason).
+		With("host", hostOf(address)).With("reason", reason)
+}
+
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
+}
+
+// causes words the browser's network errors (NAV-4).
+var causes = []struct{ code, words string }{
+	{"NAME_NOT_RESOLVED", "no such host: its name cannot be resolved"},
+	{"DNS_", "its name cannot be resolved"},
+	{"CONNECTION_REFUSED", "the server refused the connection; nothing listens there"},
+	{"CONNECTION_TIMED_OUT", "the server did not answer in time"},
+	{"TIMED_OUT", "the server did not answer in time"},
+	{"CONNECTION_RESET", "the server cut the connection"},
+	{"CONNECTION_CLOSED", "the server closed the connection without an answer"},
+	{"EMPTY_RESPONSE", "the server closed the connection without an answer"},
+	{"TUNNEL_CONNECTION_FAILED", "the network door refused it or could not reach it"},
+	{"PROXY_", "the network door does not answer"},
+	{"ADDRESS_UNREACHABLE", "the network has no way there"},
+	{"INTERNET_DISCONNECTED", "there is no network"},
+	{"NETWORK_", "the network changed or has no way there"},
+	{"TOO_MANY_REDIRECTS", "it redirects for ever"},
+	{"CERT_DATE_INVALID", "TLS: its certificate has expired or is not valid yet"},
+	{"CERT_COMMON_NAME_INVALID", "TLS: its certificate is for another name"},
+	{"CERT_AUTHORITY_INVALID", "TLS: its certificate is not from a known authority"},
+	{"CERT_", "TLS: its certificate is not valid"},
+	{"SSL_", "TLS: no secure connection could be made; perhaps it speaks plain http"},
+	{"INVALID_RESPONSE", "its answer is not valid HTTP"},
+	{"RESPONSE_HEADERS_", "its answer is not valid HTTP"},
+	{"INVALID_HTTP_RESPONSE", "its answer is not HTTP"},
+	{"UNSAFE_REDIRECT", "it redirects to an address that pages must not lead to"},
+	{"UNKNOWN_URL_SCHEME", "it leads to an address of a kind that is not loaded"},
+	{"UNSAFE_PORT", "browsers do not connect to that port"},
+	{"BLOCKED_BY_RESPONSE", "its answer forbids being shown"},
+	{"CONTENT_DECODING_FAILED", "its answer cannot be decoded"},
+	{"ABORTED", "loading was stopped before it answered"},
+	{"INSUFFICIENT_RESOURCES", "the browser has no resources left for it"},
+	{"FILE_NOT_FOUND", "there is no such file"},
+	{"INVALID_URL", "it is not a valid address"},
+}
+
+// errNetwork words why an address could not be loaded (NAV-4). The browser's
+// code goes along as a detail.
+func errNetwork(address, fault string) *reins.Error {
+	code := strings.TrimPrefix(fault, "net::ERR_")
+	if strings.HasPrefix(code, "BLOCKED_BY_ADMINISTRATOR") || strings.HasPrefix(code, "BLOCKED_BY_CLIENT") {
+		return errBlockedHost(hostOf(address)).With("error", fault)
+	}
+	words := "the browser could not load it"
+	for _, c := range causes {
+		if strings.HasPrefix(code, c.code) {
+			words = c.words
+			break
+		}
+	}
+	return reins.Errorf(reins.CodeNavigationFailed, "%.200q was not loaded: %s", address, words).With("error", fault)
+}
+
+// answers reports whether the page runs scripts at all right now.
+func (t *tab) answers(ctx context.Context) bool {
+	_, err := cdp.Call(ctx, t.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+	return err == nil
 }

@@ -1,0 +1,87 @@
+package driver
+
+import (
+	proto "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/reins-browser/reins/internal/cdp"
+)
+
+// navigation is what is known of the main frame's newest navigations. Its
+// fields are guarded by browser.mu.
+type navigation struct {
+	commits     int // documents that the main frame was given
+	within      int // changes of address inside a document
+	began       int // navigations that started
+	started     []proto.LoaderID
+	unreachable string     // address of the error page shown now; "" for a page
+	responses   []response // to document requests, newest last; bounded
+	failures    []failure  // of document requests, newest last; bounded
+}
+
+// response is the answer to a document request.
+type response struct {
+	loader  proto.LoaderID
+	url     string
+	status  int
+	refusal string // why the egress door refused it; "" when it did not
+}
+
+// failure is why a document request came to nothing.
+type failure struct {
+	loader  proto.LoaderID
+	text    string // net::ERR_…
+	blocked string
+}
+
+const navigationsKept = 16
+
+// startedLocked remembers a navigation that begins.
+func (n *navigation) startedLocked(v page.EventFrameStartedNavigating) {
+	n.began++
+	n.started = keepLast(append(n.started, v.LoaderID))
+}
+
+func keepLast[T any](s []T) []T {
+	if len(s) > navigationsKept {
+		return append(s[:0], s[len(s)-navigationsKept:]...)
+	}
+	return s
+}
+
+// takeLocked remembers how documents were answered.
+func (n *navigation) takeLocked(e cdp.Event) bool {
+	if !isDocument(e.Params) {
+		return false
+	}
+	switch e.Method {
+	case network.ResponseReceived.Method:
+		var v struct {
+			LoaderID proto.LoaderID `json:"loaderId"`
+			Type     string         `json:"type"`
+			Response struct {
+				URL     string            `json:"url"`
+				Status  int               `json:"status"`
+				Headers map[string]string `json:"headers"`
+			} `json:"response"`
+		}
+		if e.Decode(&v) != nil || v.Type != "Document" {
+			return false
+		}
+		r := response{loader: v.LoaderID, url: v.Response.URL, status: v.Response.Status}
+		if r.status == 403 {
+			r.refusal = header(v.Response.Headers, refusalHeader)
+		}
+		n.responses = keepLast(append(n.responses, r))
+	case network.LoadingFailed.Method:
+		v, ok := cdp.Is(e, network.LoadingFailed)
+		if !ok || v.Type != network.ResourceTypeDocument {
+			return false
+		}
+		n.failures = keepLast(append(n.failures, failure{proto.LoaderID(v.RequestID), v.ErrorText, string(v.BlockedReason)}))
+	default:
+		return false
+	}
+	return true
+}

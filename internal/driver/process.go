@@ -1,0 +1,308 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/child"
+)
+
+// Process is one driver, seen from the parent. Its methods may be called from
+// any goroutine.
+type Process struct {
+	child     *child.Process
+	transport *http.Transport
+	client    *http.Client
+	sealed    bool
+	orders    atomic.Uint64
+
+	mu       sync.Mutex
+	handover Handover
+	asked    bool // its end was asked for
+	done     chan struct{}
+}
+
+// address is where the link's requests go; nothing resolves it.
+const linkAddress = "http://driver"
+
+// Start spawns a driver and returns when it is connected to the browser. It
+// fails, leaving nothing behind, with startup_failed when the process did not
+// come up, transport_failure when it could not take the browser over (the
+// message ends with its last words), connection_timeout when ctx's deadline
+// passed and cancelled when ctx was cancelled (DRV-4).
+func Start(ctx context.Context, o Options) (*Process, error) {
+	p, link, err := spawn(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	ready := make(chan struct{})
+	go p.follow(link, o.Events, ready)
+	select {
+	case <-ready:
+		return p, nil
+	case <-p.done:
+		return nil, p.lost()
+	case <-ctx.Done():
+		p.Kill()
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return nil, reins.Errorf(reins.CodeConnectionTimeout, "the driver did not connect to the browser in time").In(reins.PhaseConnect)
+		}
+		return nil, reins.ContextError(ctx).In(reins.PhaseConnect)
+	}
+}
+
+// spawn starts the child with its end of a link, in namespaces of its own
+// where the host permits that to ordinary users (DRV-5).
+func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
+	mine, its, err := socketPair()
+	if err != nil {
+		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver did not start: %w", err).In(reins.PhaseStart)
+	}
+	defer mine.Close()
+	defer its.Close()
+	message, err := json.Marshal(startMessage{o.Settings, o.Previous})
+	if err != nil {
+		return nil, nil, reins.AsError(err)
+	}
+	spec := child.Spec{
+		Role: Role, Message: message,
+		Files: map[string]*os.File{fileLink: its, fileTo: o.ToBrowser, fileFrom: o.FromBrowser},
+	}
+	bare := spec
+	spec.Isolate()
+	sealed := true
+	process, err := child.Start(ctx, spec)
+	if reins.CodeOf(err) == reins.CodeStartupFailed {
+		sealed = false
+		process, err = child.Start(ctx, bare)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := net.FileConn(mine)
+	if err != nil {
+		process.Kill()
+		<-process.Done()
+		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver's link did not come up: %w", err).In(reins.PhaseStart)
+	}
+	p := &Process{child: process, transport: newTransport(conn), sealed: sealed, done: make(chan struct{}), handover: o.Previous}
+	p.client = &http.Client{Transport: p.transport}
+	return p, conn, nil
+}
+
+// follow reads the event stream, closes ready when the driver is connected,
+// and cleans up when the process is gone.
+func (p *Process) follow(link net.Conn, events func(Event), ready chan<- struct{}) {
+	defer close(p.done)
+	p.readEvents(events, ready)
+	p.child.Stop(context.Background(), closeGrace) // without its stream it is of no use
+	p.transport.CloseIdleConnections()
+	link.Close()
+}
+
+func (p *Process) readEvents(events func(Event), ready chan<- struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	watched := make(chan struct{})
+	defer func() { cancel(); <-watched }()
+	go func() { // a driver that died before it answered leaves the request waiting
+		defer close(watched)
+		select {
+		case <-p.child.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, linkAddress+pathEvents, nil)
+	if err != nil {
+		return
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	lines := json.NewDecoder(response.Body)
+	for {
+		var n notice
+		if lines.Decode(&n) != nil {
+			return
+		}
+		switch {
+		case n.Handover != nil:
+			p.mu.Lock()
+			p.handover = *n.Handover
+			p.mu.Unlock()
+		case n.Ready && ready != nil:
+			close(ready)
+			ready = nil
+		case n.Event != nil && events != nil:
+			events(*n.Event)
+		}
+	}
+}
+
+// Do runs one command and returns when it has settled. When ctx ends the
+// driver stops the side effect, and Do returns cancelled or timeout only once
+// the browser is quiet or the driver is gone (QUI-1); a reply that loses
+// against that is dropped (QUI-3). A driver that is lost meanwhile makes a
+// command that only reads, or was never sent, transport_failure, and any other
+// completion_unknown (OPS-6).
+func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
+	if err := reins.ContextError(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.done:
+		return nil, p.lost()
+	default:
+	}
+	action, err := reins.EncodeAction(c.Action)
+	if err != nil {
+		return nil, err
+	}
+	o := order{ID: p.orders.Add(1), Action: action, Lease: c.Lease, Files: c.Files}
+	stop := context.AfterFunc(ctx, func() { p.cancel(o.ID) })
+	defer stop()
+	result, err := p.send(o)
+	if cancelled := reins.ContextError(ctx); cancelled != nil {
+		return nil, cancelled.In(reins.PhaseAction)
+	}
+	switch {
+	case err != nil:
+		return nil, p.unknown(c.Action, err)
+	case result.Error != nil:
+		return nil, result.Error
+	}
+	return result.Reply, nil
+}
+
+func (p *Process) send(o order) (outcome, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return outcome{}, err
+	}
+	response, err := p.post(pathDo, bytes.NewReader(body))
+	if err != nil {
+		return outcome{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return outcome{}, fmt.Errorf("the driver answered %s", response.Status)
+	}
+	return readOutcome(response.Body)
+}
+
+// post sends a request that only the driver's end can cut short.
+func (p *Process) post(path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequest(http.MethodPost, linkAddress+path, body)
+	if err != nil {
+		return nil, err
+	}
+	return p.client.Do(request)
+}
+
+func (p *Process) cancel(id uint64) {
+	response, err := p.post(pathCancel+"?id="+strconv.FormatUint(id, 10), nil)
+	if err == nil {
+		response.Body.Close()
+	}
+}
+
+// unknown sorts the loss of the driver under a command.
+func (p *Process) unknown(a reins.Action, cause error) error {
+	p.child.Kill() // a link that broke is not used again
+	<-p.done
+	if a.Verb().ReadOnly() {
+		return p.lost().Because(cause)
+	}
+	return reins.Errorf(reins.CodeCompletionUnknown, "the driver was lost while it ran %s, which may or may not have happened; take a snapshot to see", a.Verb()).
+		In(reins.PhaseAction).Because(cause)
+}
+
+// lost says that the driver has ended.
+func (p *Process) lost() *reins.Error {
+	var known *reins.Error
+	if errors.As(p.Err(), &known) {
+		return known
+	}
+	return reins.Errorf(reins.CodeConnectionClosed, "the driver's connection was closed").In(reins.PhaseConnect)
+}
+
+// Done is closed when the driver is reaped and its last event was delivered.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says, once Done is closed, why the driver ended: nil after Close or Kill,
+// else transport_failure with the last lines that it wrote, bounded.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked {
+		return nil
+	}
+	return reins.Errorf(reins.CodeTransportFailure, "the driver ended (%s); its last words: %q", p.child.Exit(), lastLines(p.child.Stderr())).In(reins.PhaseConnect)
+}
+
+// lastLines keeps the end of a driver's error output, bounded.
+func lastLines(s string) string {
+	s = strings.TrimSpace(s)
+	const most = 1000
+	if len(s) > most {
+		s = "…" + strings.ToValidUTF8(s[len(s)-most:], "")
+	}
+	return s
+}
+
+// Handover is what a next driver has to take over, as far as this one told.
+// It is final once Done is closed.
+func (p *Process) Handover() Handover {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.handover
+}
+
+// Sealed reports whether the driver runs in namespaces of its own; without
+// them its filter of system calls still holds (DRV-5).
+func (p *Process) Sealed() bool { return p.sealed }
+
+// closeGrace is how long a driver has for each step of its end.
+const closeGrace = 2 * time.Second
+
+// Close lets the driver detach from the browser and waits until it is reaped;
+// the end of ctx kills it. The browser and its tabs stay. Idempotent.
+func (p *Process) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.asked = true
+	p.mu.Unlock()
+	p.child.Stop(ctx, closeGrace)
+	<-p.done
+	return nil
+}
+
+// Kill ends the driver at once and waits until it is reaped. The browser and
+// its tabs stay. Idempotent.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	p.asked = true
+	p.mu.Unlock()
+	p.child.Kill()
+	<-p.done
+}
