@@ -313,7 +313,7 @@ func (inc *incarnation) clean(conn *connection) (err error) {
 		if c == nil {
 			continue
 		}
-		c.link.Kill()
+		go c.link.Kill() // it waits until the process is reaped
 		select {
 		case <-c.link.Done():
 		case <-ctx.Done():

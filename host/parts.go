@@ -6,7 +6,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/child"
 	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/egress"
 	"github.com/reins-browser/reins/internal/hostdir"
@@ -114,7 +114,7 @@ func (d *den) Close(ctx context.Context) error {
 
 func realParts() parts {
 	return parts{
-		ready: listed,
+		ready: func() error { return child.Listed(driver.Role) },
 		open: func(ctx context.Context, dir string) (ground, error) {
 			d, err := hostdir.Open(ctx, dir, hostdir.Options{})
 			if err != nil {
@@ -123,7 +123,11 @@ func realParts() parts {
 			return yard{d}, nil
 		},
 		drive: func(ctx context.Context, o driver.Options) (link, error) {
-			return nil, reins.Errorf(reins.CodeStartupFailed, "no driver yet")
+			p, err := driver.Start(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
 		},
 		door: func(o egress.Options) (door, error) {
 			p, err := egress.New(o)
@@ -134,5 +138,3 @@ func realParts() parts {
 		},
 	}
 }
-
-func listed() error { return nil }

@@ -71,18 +71,13 @@ func (op *operation) quiesce(inc *incarnation, conn *connection, done chan answe
 	if a, ok := await(done, inc.ended, rungCancel); ok && !a.lost(conn) {
 		return
 	}
-	if inc.over() {
-		return
-	}
-	if op.closePage(inc, conn, done) {
-		return
-	}
-	if inc.disconnect(conn, rungKill) && inc.calm(rungProbe) {
+	if !inc.over() && (op.closePage(inc, conn, done) || inc.disconnect(conn, rungKill) && inc.calm(rungProbe)) {
 		return
 	}
 	inc.stop(reins.Errorf(reins.CodeBrowserEnded,
 		"the browser did not become quiet after %s was stopped and was ended; the next operation starts a new one", op.verb).In(reins.PhaseCleanUp))
 	<-inc.ended
+	await(done, nil, rungKill) // its driver is gone, so this is over at once
 }
 
 // await waits for an answer; ok is false when none came in time. An ended
@@ -136,7 +131,7 @@ func (op *operation) closePage(inc *incarnation, conn *connection, done chan ans
 // time. It does not count as a failure of the driver (QUI-2).
 func (inc *incarnation) disconnect(conn *connection, limit time.Duration) bool {
 	inc.r.update(func(*state) { conn.deliberate = true })
-	conn.link.Kill()
+	go conn.link.Kill() // it waits until the process is reaped
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {

@@ -1,0 +1,356 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/reins-browser/reins"
+)
+
+// hooks of a host that says no, hangs, panics, answers late, or ends the
+// authority that it was asked about and says yes.
+func (m *model) hooks() reins.Hooks {
+	answer := func(ctx context.Context, kind, leaseID string) error {
+		if m.world == nil {
+			return nil
+		}
+		switch m.take(kind) {
+		case failBefore:
+			return os.ErrPermission
+		case failAfter:
+			for _, l := range m.leases {
+				if l.id == leaseID {
+					go func() { _ = l.Release(context.Background()) }()
+					<-l.done
+				}
+			}
+		case hang:
+			<-ctx.Done()
+			return ctx.Err()
+		case late:
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+		case panics:
+			panic("hook")
+		}
+		return nil
+	}
+	return reins.Hooks{
+		Authorize: func(ctx context.Context, b reins.Binding) error { return answer(ctx, "authorize", "") },
+		BeforeOperation: func(ctx context.Context, op reins.Operation) error {
+			return answer(ctx, "gate", op.Authority.LeaseID)
+		},
+		Audit: func(r reins.Record) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.records = append(m.records, r)
+		},
+	}
+}
+
+// call is one Do under way or over.
+type call struct {
+	url    string
+	lease  *lease
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	times  int // how often it settled
+}
+
+// model drives attachment × capability × lease × queue × incarnation over the
+// fakes and remembers what must hold.
+type model struct {
+	*world
+	r        *resource
+	revision uint64
+	caps     []reins.Capability
+	leases   []*lease
+	calls    []*call
+	waits    []chan struct{} // life-cycle calls under way
+	issued   int
+}
+
+func (m *model) background(f func()) {
+	done := make(chan struct{})
+	m.waits = append(m.waits, done)
+	go func() {
+		defer close(done)
+		f()
+	}()
+}
+
+// do starts a call and returns once it has been admitted or refused, so that
+// the order of admission is the order of the URLs.
+func (m *model) do(l *lease, a reins.Action) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &call{lease: l, cancel: cancel, done: make(chan struct{})}
+	if nav, ok := a.(reins.Navigate); ok {
+		c.url = nav.URL
+	}
+	m.calls = append(m.calls, c)
+	go func() {
+		defer close(c.done)
+		_, c.err = l.Do(ctx, reins.Call{Action: a})
+		c.times++
+	}()
+	synctest.Wait()
+}
+
+// actions are the steps that rapid combines.
+func (m *model) actions() map[string]func(*rapid.T) {
+	ctx := context.Background()
+	lease := func(t *rapid.T) *lease {
+		if len(m.leases) == 0 {
+			t.Skip()
+		}
+		return m.leases[rapid.IntRange(0, len(m.leases)-1).Draw(t, "lease")]
+	}
+	return map[string]func(*rapid.T){
+		"issue": func(t *rapid.T) {
+			b := personOf(key1)
+			if rapid.Bool().Draw(t, "agent") {
+				b = agentOf(key1, m.revision)
+			}
+			life := time.Duration(rapid.IntRange(1, 60).Draw(t, "life")) * time.Second
+			wait, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if c, err := m.host.Issue(wait, b, life); err == nil {
+				m.caps = append(m.caps, c)
+			}
+		},
+		"acquire": func(t *rapid.T) {
+			if len(m.caps) == 0 {
+				t.Skip()
+			}
+			c := m.caps[rapid.IntRange(0, len(m.caps)-1).Draw(t, "cap")]
+			l, err := m.host.Acquire(ctx, c.Token, c.Binding)
+			if err != nil {
+				code(t, err, reins.CodeUnauthorized)
+				return
+			}
+			m.leases = append(m.leases, toLease(l))
+		},
+		"do": func(t *rapid.T) {
+			l := lease(t)
+			m.issued++
+			m.do(l, reins.Navigate{URL: fmt.Sprintf("https://example.com/%06d", m.issued)})
+		},
+		"doMany": func(t *rapid.T) {
+			for range rapid.IntRange(2, 6).Draw(t, "n") {
+				l := lease(t)
+				m.issued++
+				m.do(l, reins.Navigate{URL: fmt.Sprintf("https://example.com/%06d", m.issued)})
+			}
+		},
+		"artifacts": func(t *rapid.T) { m.do(lease(t), reins.ListArtifacts{}) },
+		"behave": func(t *rapid.T) {
+			kind := rapid.SampledFrom([]string{"do", "do", "do", "gate", "gate", "authorize", "cell", "link", "close", "probe", "room", "room close"}).Draw(t, "kind")
+			fits := map[string][]behaviour{
+				"do":    {failBefore, failAfter, hang, late, stubborn, dies, slow},
+				"cell":  {failBefore, failAfter, hang, panics, slow, dies},
+				"link":  {failBefore, hang},
+				"gate": {failBefore, failAfter, hang, late, panics}, "authorize": {failBefore, hang, late, panics},
+				"close": {undying}, "probe": {unanswered}, "room": {failBefore}, "room close": {failBefore},
+			}[kind]
+			m.set(kind, rapid.SampledFrom(fits).Draw(t, "how"))
+		},
+		"cancel": func(t *rapid.T) {
+			if len(m.calls) == 0 {
+				t.Skip()
+			}
+			m.calls[rapid.IntRange(0, len(m.calls)-1).Draw(t, "call")].cancel()
+		},
+		"release": func(t *rapid.T) {
+			l := lease(t)
+			m.background(func() { _ = l.Release(ctx) })
+			synctest.Wait()
+			if l.IsCurrent(l.Authority()) {
+				t.Fatal("a released lease is current")
+			}
+		},
+		"revoke": func(t *rapid.T) {
+			if len(m.caps) == 0 {
+				t.Skip()
+			}
+			id := m.caps[rapid.IntRange(0, len(m.caps)-1).Draw(t, "cap")].ID
+			m.background(func() { _ = m.host.Revoke(ctx, id) })
+		},
+		"renew": func(t *rapid.T) {
+			l := lease(t)
+			before := l.Expires()
+			got, err := l.Renew(ctx)
+			if err == nil && !got.Equal(l.Expires()) || err != nil && !before.Equal(l.Expires()) {
+				t.Fatalf("renewal %v: %s before, %s told, %s now", err, before, got, l.Expires())
+			}
+		},
+		"attach": func(t *rapid.T) {
+			m.revision++
+			a := attached(m.revision)
+			m.background(func() { _ = m.r.Attach(ctx, a) })
+			synctest.Wait()
+			code(t, m.r.Attach(ctx, attached(m.revision-1)), reins.CodeStaleRevision)
+		},
+		"terminate":  func(t *rapid.T) { m.background(func() { _ = m.r.Terminate(ctx) }) },
+		"start":      func(t *rapid.T) { m.background(func() { _ = m.r.Start(ctx) }) },
+		"crash":      func(t *rapid.T) { m.last().end(reins.Errorf(reins.CodeBrowserEnded, "it crashed")) },
+		"loseDriver": func(t *rapid.T) { m.lastLink().end(reins.Errorf(reins.CodeTransportFailure, "lost")) },
+		"pass":       func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 4000).Draw(t, "ms")) * time.Millisecond) },
+		"passLonger": func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(5, 90).Draw(t, "s")) * time.Second) },
+		"":           func(t *rapid.T) { synctest.Wait(); m.check(t) },
+	}
+}
+
+func (m *model) last() *fakeCell {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.cells) == 0 {
+		return &fakeCell{done: make(chan struct{})}
+	}
+	return m.cells[len(m.cells)-1]
+}
+
+func (m *model) lastLink() *fakeLink {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.links) == 0 {
+		return &fakeLink{done: make(chan struct{})}
+	}
+	return m.links[len(m.links)-1]
+}
+
+// check is what holds at every rest.
+func (m *model) check(t *rapid.T) {
+	m.mu.Lock()
+	wrong, acted := slices.Clone(m.wrong), slices.Clone(m.acted)
+	alive := 0
+	for _, c := range m.cells {
+		if c.alive() {
+			alive++
+		}
+	}
+	m.mu.Unlock()
+	if len(wrong) > 0 {
+		t.Fatalf("violations: %v", wrong) // LSE-6, OPS-1
+	}
+	if !slices.IsSorted(acted) {
+		t.Fatalf("operations overtook each other: %v", acted) // OPS-1
+	}
+	if len(slices.Compact(slices.Clone(acted))) != len(acted) {
+		t.Fatalf("an operation acted twice: %v", acted)
+	}
+	if alive > 1 {
+		t.Fatalf("%d browsers of one resource are alive", alive) // RES-7
+	}
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	for l := range m.liveLeases() {
+		if !time.Now().Before(l.grant.expires) {
+			t.Fatal("an expired lease lives")
+		}
+		b := l.grant.binding
+		if b.Role == reins.RoleAgent && b.Revision != m.r.st.attachment.Revision {
+			t.Fatalf("an agent of revision %d lives at revision %d", b.Revision, m.r.st.attachment.Revision) // ATT-3
+		}
+	}
+	for op := range m.r.st.ops {
+		if op.lease.ended != nil && !op.begun {
+			t.Fatal("an operation waits under an ended lease")
+		}
+	}
+}
+
+// liveLeases under the resource's lock.
+func (m *model) liveLeases() map[*lease]bool {
+	out := map[*lease]bool{}
+	for _, g := range m.r.st.grants {
+		if g.lease != nil {
+			out[g.lease] = true
+		}
+	}
+	return out
+}
+
+// finish ends everything and checks that nothing is left: every call settled
+// once, one record for each that was admitted, all quotas at zero (GATE-3).
+func (m *model) finish(t *rapid.T) {
+	m.mu.Lock()
+	clear(m.next)
+	m.mu.Unlock()
+	gen, err := m.host.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.stop(t)
+	for _, w := range m.waits {
+		<-w
+	}
+	for _, c := range m.calls {
+		<-c.done
+		c.cancel()
+		if c.times != 1 {
+			t.Fatalf("a call settled %d times", c.times)
+		}
+		if c.err != nil && reins.AsError(c.err).Code == reins.CodeInternal {
+			t.Fatalf("a call failed as internal: %v", reins.AsError(c.err).Cause)
+		}
+	}
+	seen := map[string]int{}
+	for _, rec := range m.records {
+		if rec.Operation != "" {
+			seen[rec.Operation]++
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Fatalf("operation %s has %d records", id, n)
+		}
+	}
+	time.Sleep(2 * time.Minute) // hooks that answer late have answered
+	gen.mu.Lock()
+	defer gen.mu.Unlock()
+	if gen.reserved != 0 || gen.hooks != 0 || len(gen.byID) != 0 || len(gen.byToken) != 0 {
+		t.Fatalf("left: %d capabilities, %d hooks, %d known", gen.reserved, gen.hooks, len(gen.byID))
+	}
+	waiting, running := m.r.st.queue.Waiting()
+	if waiting != 0 || running != 0 || len(m.r.st.ops) != 0 || len(m.r.st.grants) != 0 || m.r.st.inc != nil {
+		t.Fatalf("left: %d waiting, %d running, %d operations", waiting, running, len(m.r.st.ops))
+	}
+}
+
+// TestModel runs random histories in virtual time. Goroutines that are left
+// make the bubble fail.
+func TestModel(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(undated{t}, func(t *rapid.T) {
+			work, err := os.MkdirTemp(dir, "case")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &model{revision: 1}
+			m.world = newWorld(t, work, m.hooks(), reins.Limits{Queue: 4, CapabilitiesPerResource: 6, Capabilities: 8})
+			// A case that fails ends here too, or its goroutines keep the bubble.
+			t.Cleanup(func() { _ = m.host.Stop(context.Background()) })
+			m.r = m.register(t, reins.BrowserSpec{})
+			t.Repeat(m.actions())
+			m.finish(t)
+			if err := os.RemoveAll(work); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// toLease names the type where a variable hides it.
+func toLease(l reins.Lease) *lease { return l.(*lease) }
+
+// undated hides the test's deadline, which a bubble must not ask for.
+type undated struct{ testing.TB }
