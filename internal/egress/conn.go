@@ -82,22 +82,28 @@ func (d *doorConn) Close() error {
 	return err
 }
 
-// quota counts bytes of one direction; max 0 is unlimited.
-type quota struct {
-	max  int64
-	used atomic.Int64
+// quota counts bytes of one direction; bound 0 is unlimited.
+type quota struct{ bound, used atomic.Int64 }
+
+// begin counts from zero against a bound.
+func (q *quota) begin(bound int64) {
+	q.bound.Store(bound)
+	q.used.Store(0)
 }
 
 // take counts n bytes and returns how many of them are within the bound.
 func (q *quota) take(n int) int {
-	total := q.used.Add(int64(n))
-	if q.max == 0 || total <= q.max {
+	total, bound := q.used.Add(int64(n)), q.bound.Load()
+	if bound == 0 || total <= bound {
 		return n
 	}
-	return max(0, n-int(min(total-q.max, int64(n))))
+	return n - int(min(total-bound, int64(n)))
 }
 
-func (q *quota) spent() bool { return q.max > 0 && q.used.Load() >= q.max }
+func (q *quota) spent() bool {
+	bound := q.bound.Load()
+	return bound > 0 && q.used.Load() >= bound
+}
 
 // originConn is one connection to a judged address.
 type originConn struct {

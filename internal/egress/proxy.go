@@ -49,7 +49,7 @@ type Proxy struct {
 	resolver Resolver
 	dialOne  func(context.Context, netip.AddrPort) (net.Conn, error)
 	own      ownAddresses
-	owner    atomic.Pointer[owner] // nil: nobody's, all is refused
+	owner    atomic.Pointer[owner] // never nil
 	up, down quota
 	began    time.Time
 	buffers  buffers
@@ -69,7 +69,7 @@ type Proxy struct {
 
 // owner is for whom the proxy decides, and who is told.
 type owner struct {
-	rules *rules
+	rules *rules // nil: nobody's, all is refused
 	audit func(Decision)
 }
 
@@ -101,12 +101,13 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.up.max, p.down.max = o.Policy.MaxBytesUp, o.Policy.MaxBytesDown
-	if own := (&owner{rules, o.Audit}); !o.Refuse {
-		p.owner.Store(own)
+	if o.Refuse {
+		rules = nil
 	} else {
-		p.owner.Store(&owner{nil, o.Audit})
+		p.up.begin(o.Policy.MaxBytesUp)
+		p.down.begin(o.Policy.MaxBytesDown)
 	}
+	p.owner.Store(&owner{rules, o.Audit})
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.build()
 	return p, nil
@@ -195,8 +196,9 @@ func (p *Proxy) Adopt(policy reins.EgressPolicy, audit func(Decision)) error {
 	if p.owner.Load().rules != nil {
 		return reins.Errorf(reins.CodeConflict, "the network door has an owner already")
 	}
-	// Nothing passed so far, so nobody counts against these bounds yet.
-	p.up.max, p.down.max = policy.MaxBytesUp, policy.MaxBytesDown
+	// What was refused so far does not count.
+	p.up.begin(policy.MaxBytesUp)
+	p.down.begin(policy.MaxBytesDown)
 	p.owner.Store(&owner{rules, audit})
 	return nil
 }
