@@ -105,14 +105,11 @@ func (c *box) Facts() map[string]string {
 	facts := map[string]string{
 		"engine":     fmt.Sprintf("%s %s", c.spec.Engine, c.version.text),
 		"egress":     "sealed",
-		"sandbox":    "Chromium's own, inside namespaces without a route; renderers, network service and GPU process filtered",
+		"sandbox":    c.sandbox(),
 		"view":       "frames",
 		"downloads":  fmt.Sprintf("one folder; with the profile at most %d bytes, watched", l.CellDisk),
 		"navigation": "managed policies in a read-only root",
 		"network":    "online",
-	}
-	if c.spec.WebGL {
-		facts["sandbox"] = "Chromium's own, inside namespaces without a route; renderers and network service filtered; the GPU process is not, for WebGL's sake, and only celled"
 	}
 	if c.spec.Engine == reins.EngineShell {
 		facts["navigation"] = "interception with the egress rules behind it; this engine reads no managed policies"
@@ -127,6 +124,20 @@ func (c *box) Facts() map[string]string {
 	facts["limits"] = fmt.Sprintf("data %d bytes and %d open files a process, %d tasks, no core files, shared memory %d, temporary files %d bytes; %s",
 		l.ProcessMemory, openFiles, l.CellTasks, l.SharedMemory, l.TempSpace, whole)
 	return facts
+}
+
+// sandbox says which processes have which filters (CELL-4).
+func (c *box) sandbox() string {
+	celled := "Chromium's own, in namespaces without a route and under the cell's filter"
+	switch {
+	case c.spec.Engine == reins.EngineShell && c.spec.WebGL:
+		return celled + "; network service and GPU process have no filter of their own in this engine with WebGL"
+	case c.spec.Engine == reins.EngineShell:
+		return celled + "; the network service has no filter of its own in this engine"
+	case c.spec.WebGL:
+		return celled + "; the GPU process has no filter of its own with WebGL"
+	}
+	return celled
 }
 
 // Close implements [cell.Cell] (CELL-6). A driver that holds copies of the
@@ -200,7 +211,13 @@ func (c *box) Err() error {
 // Pages can write there.
 func lastLines(s string) string {
 	const most = 1024
-	s = strings.TrimSpace(s)
+	var kept strings.Builder
+	for line := range strings.Lines(s) {
+		if !strings.Contains(line, ":ERROR:dbus/") { // there is no bus, and it says so often
+			kept.WriteString(line)
+		}
+	}
+	s = strings.TrimSpace(kept.String())
 	if len(s) > most {
 		s = s[len(s)-most:]
 		if _, rest, ok := strings.Cut(s, "\n"); ok {

@@ -29,31 +29,29 @@ var fixedFlags = []flag{
 	{"--proxy-bypass-list=<-loopback>", "loopback addresses too: they are judged at the door, not connected to inside", ""},
 	{"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE " + door.Addr().String(), "no name is looked up inside, whatever asks", ""},
 	{"--disable-quic", "UDP leads nowhere here; do not try", ""},
-	{"--dns-prefetch-disable", "names are the door's business", ""},
-	{"--webrtc-ip-handling-policy=disable_non_proxied_udp", "WebRTC gathers no addresses and sends nothing past the proxy", ""},
-	{"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "the same, as the shell spells it", ""},
+	{"--webrtc-ip-handling-policy=disable_non_proxied_udp", "WebRTC gathers no addresses and sends nothing past the proxy", reins.EngineFull},
+	{"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "the same, under its name there", reins.EngineShell},
 
 	// Silence at rest (CELL-8): each stops a request that was measured.
-	{"--disable-background-networking", "no update checks, no variations seed, no prefetch lists", ""},
-	{"--disable-component-update", "no component updates on a timer", ""},
-	{"--component-updater=url-source=http://127.0.0.1:1/", "components that features ask for on demand: port 1 is refused by the browser itself, before the proxy", ""},
+	{"--disable-background-networking", "no update checks, no variations seed, no prefetch lists", reins.EngineFull},
+	{"--disable-component-update", "no component updates on a timer", reins.EngineFull},
+	{"--component-updater=url-source=http://127.0.0.1:1/", "components that features ask for on demand: port 1 is refused by the browser itself, before the proxy", reins.EngineFull},
 	{"--gaia-url=http://127.0.0.1:1", "the same for the account list, which nothing else stops", ""},
-	{"--disable-sync", "no account sync; it also stops a redirector request", ""},
-	{"--disable-default-apps", "installs nothing at the first start", ""},
-	{"--disable-domain-reliability", "no reports about sites to their owners", ""},
-	{"--disable-client-side-phishing-detection", "no model download, no reports", ""},
+	{"--disable-sync", "no account sync; it also stops a redirector request", reins.EngineFull},
+	{"--disable-default-apps", "installs nothing at the first start", reins.EngineFull},
+	{"--disable-domain-reliability", "no reports about sites to their owners", reins.EngineFull},
 	{"--disable-field-trial-config", "behaviour is that of the version, not of an experiment", ""},
-	{"--disable-search-engine-choice-screen", "no first-run page, no list to load", ""},
-	{"--no-pings", "no hyperlink auditing", ""},
-	{"--metrics-recording-only", "nothing is uploaded", ""},
+	{"--disable-search-engine-choice-screen", "no first-run page, no list to load", reins.EngineFull},
+	{"--no-pings", "no hyperlink auditing", reins.EngineFull},
+	{"--metrics-recording-only", "nothing is uploaded", reins.EngineFull},
 	{"--disable-breakpad", "no crash upload", ""},
-	{"--disable-crash-reporter", "no crash upload", ""},
+	{"--disable-crash-reporter", "no crash upload", reins.EngineShell},
 
 	// Nobody is there to answer.
-	{"--no-first-run", "no welcome page", ""},
-	{"--no-default-browser-check", "no question", ""},
+	{"--no-first-run", "no welcome page", reins.EngineFull},
+	{"--no-default-browser-check", "no question", reins.EngineFull},
 	{"--password-store=basic", "no key ring over D-Bus", ""},
-	{"--disable-prompt-on-repost", "reloading the result of a form asks nothing", ""},
+	{"--disable-prompt-on-repost", "reloading the result of a form asks nothing", reins.EngineFull},
 	{"--hide-crash-restore-bubble", "no question after a kill", reins.EngineFull},
 	{"--disable-component-extensions-with-background-pages", "no hidden pages; the PDF viewer stays", reins.EngineFull},
 
@@ -71,19 +69,17 @@ var enabledFeatures = []flag{
 
 var disabledFeatures = []flag{
 	{"AsyncDns", "no resolver of its own (EGR-9)", ""},
-	{"AutofillServerCommunication", "asks an autofill server about any page with a form", ""},
-	{"CertificateTransparencyComponentUpdater", "a component to download", ""},
-	{"HttpsUpgrades", "an http address is requested as given; otherwise the door sees hosts and ports nobody named", ""},
-	{"InterestFeedContentSuggestions", "news for the new tab page", ""},
-	{"LensOverlay", "cost: a renderer of its own", ""},
-	{"MediaRouter", "looks for screens in the network", ""},
-	{"NetworkTimeServiceQuerying", "asks a time server at every start", ""},
+	{"AutofillServerCommunication", "asks an autofill server about any page with a form", reins.EngineFull},
+	{"HttpsUpgrades", "an http address is requested as given; otherwise the door sees hosts and ports nobody named", reins.EngineFull},
+	{"LensOverlay", "cost: a renderer of its own", reins.EngineFull},
+	{"MediaRouter", "looks for screens in the network", reins.EngineFull},
+	{"NetworkTimeServiceQuerying", "asks a time server at every start", reins.EngineFull},
 	{"OptimizationHints", "asks for hints and models", ""},
-	{"PreloadTopChromeWebUI", "cost: a renderer for a user interface nobody sees", ""},
+	{"PreloadTopChromeWebUI", "cost: a renderer for a user interface nobody sees", reins.EngineFull},
 	{"Translate", "asks for languages, then for translations", ""},
-	{"WebUIOmniboxAimPopup", "cost: a renderer", ""},
-	{"WebUIOmniboxFullPopup", "cost: a renderer", ""},
-	{"WebUIOmniboxPopup", "cost: a renderer", ""},
+	{"WebUIOmniboxAimPopup", "cost: a renderer", reins.EngineFull},
+	{"WebUIOmniboxFullPopup", "cost: a renderer", reins.EngineFull},
+	{"WebUIOmniboxPopup", "cost: a renderer", reins.EngineFull},
 }
 
 // withoutWebGL lets the GPU process be confined, which a software renderer for
@@ -116,8 +112,8 @@ func arguments(s cell.Spec, v version) []string {
 		add(withoutWebGL)
 	}
 	args = append(args,
-		"--enable-features="+features(enabledFeatures),
-		"--disable-features="+features(disabledFeatures),
+		"--enable-features="+features(enabledFeatures, s.Engine),
+		"--disable-features="+features(disabledFeatures, s.Engine),
 		"--lang="+s.Locale,
 		"--accept-lang="+acceptLanguages(s.Locale),
 		fmt.Sprintf("--window-size=%d,%d", s.Width, s.Height),
@@ -127,10 +123,12 @@ func arguments(s cell.Spec, v version) []string {
 	return args
 }
 
-func features(list []flag) string {
-	names := make([]string, len(list))
-	for i, f := range list {
-		names[i] = f.name
+func features(list []flag, e reins.Engine) string {
+	var names []string
+	for _, f := range list {
+		if f.only == "" || f.only == e {
+			names = append(names, f.name)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, ",")

@@ -60,7 +60,7 @@ func (c *box) unconfined() error {
 		if t.kind == "renderer" {
 			renderers++
 		}
-		if err := t.confined(c.spec.WebGL); err != nil {
+		if err := t.confined(c.spec.Engine, c.spec.WebGL); err != nil {
 			return err
 		}
 		if t.kind != "renderer" {
@@ -82,8 +82,9 @@ func (c *box) unconfined() error {
 
 // confined checks one process. Every one is under the cell's filter, without
 // capabilities in the cell; what handles a page's or a site's bytes is under
-// one of Chromium's own as well.
-func (t task) confined(webGL bool) error {
+// one of Chromium's own as well. The shell has no sandbox for its network
+// service, whatever it is told; there the cell's filter is all it has.
+func (t task) confined(engine reins.Engine, webGL bool) error {
 	what := fmt.Sprintf("process %d, a %q", t.pid, t.kind)
 	if t.seccomp != 2 || !t.noNewPrivs {
 		return fmt.Errorf("%s, has seccomp mode %d and no-new-privileges %t", what, t.seccomp, t.noNewPrivs)
@@ -95,7 +96,7 @@ func (t task) confined(webGL bool) error {
 		if t.depth < 2 {
 			return fmt.Errorf("%s, has no PID namespace of its own", what)
 		}
-	case t.kind == "utility" && t.service == "network.mojom.NetworkService":
+	case t.service == "network.mojom.NetworkService" && engine == reins.EngineFull:
 		own = 1
 	case t.kind == "gpu-process" && !webGL:
 		own = 1

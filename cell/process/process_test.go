@@ -1,0 +1,33 @@
+package process
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/cell"
+	"github.com/reins-browser/reins/cell/celltest"
+	"github.com/reins-browser/reins/internal/child"
+)
+
+func TestMain(m *testing.M) {
+	child.Main(map[string]child.Entry{
+		InitRole: InitMain,
+		"hold":   celltest.Hold(func() cell.Backend { return New(Options{}) }),
+	})
+	goleak.VerifyTestMain(m)
+}
+
+func TestCell(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Fatal("browsers are not started as root: run with -exec scripts/as-user")
+	}
+	backend := New(Options{})
+	celltest.Run(t, celltest.Factory{
+		New:      func() cell.Backend { return backend },
+		Engines:  []reins.Engine{reins.EngineFull, reins.EngineShell},
+		HoldRole: "hold",
+	})
+}
