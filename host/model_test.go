@@ -154,9 +154,9 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"behave": func(t *rapid.T) {
 			kind := rapid.SampledFrom([]string{"do", "do", "do", "gate", "gate", "authorize", "cell", "link", "close", "probe", "room", "room close"}).Draw(t, "kind")
 			fits := map[string][]behaviour{
-				"do":    {failBefore, failAfter, hang, late, stubborn, dies, slow},
-				"cell":  {failBefore, failAfter, hang, panics, slow, dies},
-				"link":  {failBefore, hang},
+				"do":   {failBefore, failAfter, hang, late, stubborn, dies, slow},
+				"cell": {failBefore, failAfter, hang, panics, slow, dies},
+				"link": {failBefore, hang},
 				"gate": {failBefore, failAfter, hang, late, panics}, "authorize": {failBefore, hang, late, panics},
 				"close": {undying}, "probe": {unanswered}, "room": {failBefore}, "room close": {failBefore},
 			}[kind]
