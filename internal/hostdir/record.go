@@ -128,11 +128,14 @@ func (d *Dir) newRecord() (record, error) {
 // lockSize is the size of runtime.lock by its name, or -1 when there is none.
 func (d *Dir) lockSize() (int64, error) {
 	var st unix.Stat_t
+	path := filepath.Join(d.Path(), lockName)
 	switch err := unix.Fstatat(int(d.root.Fd()), lockName, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case errors.Is(err, unix.ENOENT):
 		return -1, nil
 	case err != nil:
-		return 0, fencedBy(err, "%q cannot be looked at: %s", filepath.Join(d.Path(), lockName), reason(err))
+		return 0, fencedBy(err, "%q cannot be looked at: %s", path, reason(err))
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return 0, fenced("%q is no plain file; %s", path, startOver)
 	}
 	return st.Size, nil
 }
