@@ -23,7 +23,7 @@ type action struct {
 func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	switch a := cmd.Action.(type) {
 	case reins.ListTabs:
-		return b.listTabs(), nil
+		return b.listTabs(ctx), nil
 	case reins.OpenTab:
 		return b.openTab(ctx, cmd, a)
 	case reins.SelectTab:
@@ -45,6 +45,9 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	}
 	if err != nil {
 		return nil, x.failure(err)
+	}
+	if !cmd.Action.Verb().ReadOnly() {
+		b.refresh(ctx)
 	}
 	x.fx.report(b, x.reply)
 	return x.reply, nil

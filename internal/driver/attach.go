@@ -2,7 +2,11 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -101,7 +105,7 @@ func (b *browser) letGo(session string) {
 // newTabLocked makes the tab of a page target, at the right end.
 func (b *browser) newTabLocked(info *target.Info) *tab {
 	t := &tab{
-		b: b, id: b.nextTabIDLocked(), target: info.TargetID, url: info.URL, title: info.Title,
+		b: b, id: b.nextTabIDLocked(), target: info.TargetID, url: cmp.Or(info.URL, blankPage), title: titleOf(info),
 		frames: map[proto.FrameID]*frame{}, ended: make(chan struct{}),
 		guards: map[*guard]struct{}{}, watchers: map[*watcher]struct{}{},
 	}
@@ -221,11 +225,43 @@ func (b *browser) infoChanged(info *target.Info) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tabByTargetLocked(info.TargetID)
-	if t == nil || t.title == info.Title {
-		return
+	if title := titleOf(info); t != nil && t.title != title {
+		t.title = title
+		b.updatedLocked(t)
 	}
-	t.title = info.Title
-	b.updatedLocked(t)
+}
+
+// titleOf is a page's title. The browser shows an address in the place of one
+// that is missing.
+func titleOf(info *target.Info) string {
+	_, rest, _ := strings.Cut(info.URL, "://")
+	if info.Title == info.URL || strings.TrimSuffix(rest, "/") == strings.TrimSuffix(info.Title, "/") {
+		return ""
+	}
+	return info.Title
+}
+
+// askTitle has the browser's view of a tab taken in, some time soon: it says
+// nothing by itself when a title changes.
+func (t *tab) askTitle() {
+	cdp.Then(t.b.session, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: t.target}, func(got target.GetTargetInfoResult, err error) {
+		if err == nil {
+			t.b.infoChanged(got.TargetInfo)
+		}
+	})
+}
+
+// refresh takes in the browser's view of all tabs.
+func (b *browser) refresh(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	got, err := cdp.Call(short, b.session, target.GetTargets, target.GetTargetsParams{Filter: onlyType("page")})
+	if err != nil {
+		return // the view of before stands
+	}
+	for _, info := range got.TargetInfos {
+		b.infoChanged(info)
+	}
 }
 
 // updatedLocked announces that what infoLocked tells of t has changed.

@@ -200,6 +200,7 @@ func (t *tab) frameLocked(e cdp.Event) bool {
 			t.nav.within++
 			t.url = v.URL
 			t.b.tellLocked("tab_updated", t)
+			t.askTitle()
 		}
 	}
 	return true
@@ -215,6 +216,13 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 	t.describeLocked(f, v.Frame)
 	for _, c := range slices.Clone(f.children) {
 		t.removeFrameLocked(c)
+	}
+	if f.doc != nil { // the first document of a frame leaves its window to the next
+		t.b.lastDoc++
+		next := *f.doc
+		next.number, next.gone = t.b.lastDoc, make(chan struct{})
+		f.leaveLocked()
+		f.doc = &next
 	}
 	f.phase = phaseCommitted
 	if v.Type == page.NavigationTypeBackForwardCacheRestore {
@@ -254,6 +262,9 @@ func (t *tab) lifecycleLocked(v page.EventLifecycleEvent) bool {
 		f.phase = phaseLoaded
 	default:
 		return false
+	}
+	if f == t.main {
+		t.askTitle()
 	}
 	return true
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // listTabs is list_tabs.
-func (b *browser) listTabs() *Reply {
+func (b *browser) listTabs(ctx context.Context) *Reply {
+	b.refresh(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := &Reply{Result: reins.Result{Tabs: b.listLocked()}}
