@@ -148,11 +148,11 @@ func (d door) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if g, ref := d.proxy.admit(conn); ref == nil {
+		g, ref := d.proxy.admit(conn)
+		if ref == nil {
 			return g, nil
-		} else {
-			d.proxy.turnAway(conn, ref)
 		}
+		d.proxy.turnAway(conn, ref)
 	}
 }
 

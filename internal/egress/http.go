@@ -195,11 +195,19 @@ func (p *Proxy) dialRoute(ctx context.Context, _, addr string) (net.Conn, error)
 	return conn, nil
 }
 
-// modify ends connections after which the guard no longer checks heads.
+// modify keeps an answer from speaking for the proxy, from becoming a tunnel
+// that nobody asked for, and from leading on to heads that the guard does not
+// check.
 func modify(resp *http.Response) error {
+	resp.Header.Del(reasonHeader)
 	x, _ := resp.Request.Context().Value(exchangeKey{}).(*exchange)
-	if resp.StatusCode != http.StatusSwitchingProtocols && (x == nil || x.last) {
-		resp.Header.Set("Connection", "close")
+	switch {
+	case resp.StatusCode != http.StatusSwitchingProtocols:
+		if x == nil || x.last {
+			resp.Header.Set("Connection", "close")
+		}
+	case resp.Request.Header.Get("Upgrade") == "":
+		return refuse(ReasonBroken, "%q changes to a protocol that was not asked for", x.target.host())
 	}
 	return nil
 }

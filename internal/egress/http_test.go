@@ -88,6 +88,30 @@ func TestForwardAddsNothing(t *testing.T) {
 	}
 }
 
+// A host can neither speak for the proxy nor make a request a tunnel (EGR-8).
+func TestHostCannotPretend(t *testing.T) {
+	at := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Reins-Egress", "denied-host")
+		if r.URL.Path == "/switch" {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n\r\nraw")
+		}
+	})
+	p := start(t, egress.Options{}, newNetwork().to(public+":80", at))
+	resp, _ := p.dial(t).ask(get("http://" + public + "/"))
+	if v, ok := resp.Header["Reins-Egress"]; ok || resp.StatusCode != 200 {
+		t.Errorf("answer %d with Reins-Egress %q", resp.StatusCode, v)
+	}
+	for _, fields := range []string{"", "Connection: Upgrade\r\nUpgrade: h2c\r\n"} {
+		resp, _ = p.dial(t).ask("GET http://" + public + "/switch HTTP/1.1\r\nHost: " + public + "\r\n" + fields + "\r\n")
+		wantReason(t, resp, egress.ReasonBroken)
+	}
+}
+
 // EGR-7: bodies stream both ways, with trailers, and 100-continue works.
 func TestStreaming(t *testing.T) {
 	at := origin(t, func(w http.ResponseWriter, r *http.Request) {

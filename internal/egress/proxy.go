@@ -26,7 +26,7 @@ type Options struct {
 	// a cell that nobody owns yet.
 	Refuse bool
 	// Audit is told of each request and tunnel once, from several goroutines;
-	// it must return soon.
+	// it must return soon and not close the proxy, which waits for it.
 	Audit func(Decision)
 
 	Resolver Resolver                                                // nil: the host's, without its search list
