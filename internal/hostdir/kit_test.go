@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,8 +126,9 @@ func dyingMachine(nth int, after bool) machine {
 // child is a running copy of this program.
 type child struct {
 	*exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Scanner
+	in   io.WriteCloser
+	out  *bufio.Scanner
+	once sync.Once
 }
 
 func startChild(t *testing.T, what string, args ...string) *child {
@@ -155,10 +157,21 @@ func (c *child) line() string {
 	return ""
 }
 
-// kill ends the child at once and reaps it.
-func (c *child) kill() {
+// kill ends the child at once, reaps it and returns what it said meanwhile.
+func (c *child) kill() string {
 	_ = c.Process.Kill()
-	_, _ = c.Process.Wait()
+	return c.end()
+}
+
+// end waits for the end of the child, once.
+func (c *child) end() (said string) {
+	c.once.Do(func() {
+		for c.out.Scan() {
+			said += c.out.Text()
+		}
+		_ = c.Wait()
+	})
+	return said
 }
 
 func newPath(t *testing.T) string {
@@ -310,3 +323,6 @@ func (p *fakeProc) machine() machine {
 	m.proc, m.wait = p.path, 0
 	return m
 }
+
+// testBoot is a boot that is well past.
+var testBoot = time.Unix(1_700_000_000, 0)

@@ -269,9 +269,9 @@ func settled(t *testing.T, path string) {
 			t.Fatalf("%s is not empty: %v", f.Name(), got)
 		}
 	}
-	w, err := d.Workspace(context.Background(), "p", "w")
-	check(t, err, w.Close(), d.Close(context.Background()))
-	if got := strings.Join(entries(t, path), " "); got != "generations runtime.lock runtime.mutex workspaces" {
+	check(t, d.Close(context.Background()))
+	// Workspaces stay, and there may be none yet.
+	if got := strings.TrimSuffix(strings.Join(entries(t, path), " "), " workspaces"); got != "generations runtime.lock runtime.mutex" {
 		t.Fatalf("the directory holds %s", got)
 	}
 	if got := entries(t, filepath.Join(path, generationsName)); len(got) != 0 {
@@ -279,7 +279,7 @@ func settled(t *testing.T, path string) {
 	}
 }
 
-// OWN-1, OWN-3, LIFE-4, B066, B071, B078: killed at 120 random instants of
+// OWN-1, OWN-3, LIFE-4, B066, B071, B078: killed at 100 random instants of
 // starting, working and stopping, the next start works and nothing is left.
 func TestKilledAtRandomInstants_LIFE4_OWN3(t *testing.T) {
 	t.Parallel()
@@ -287,15 +287,14 @@ func TestKilledAtRandomInstants_LIFE4_OWN3(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 120 {
+	for range 100 {
 		c := startChild(t, "churn", path)
 		if got := c.line(); got != "up" {
 			t.Fatal(got)
 		}
 		timer := time.NewTimer(time.Duration(r.Int64N(int64(40 * time.Millisecond))))
 		<-timer.C
-		c.kill()
-		if said := c.line(); said != "" {
+		if said := c.kill(); said != "" {
 			t.Fatalf("the child failed by itself: %s", said)
 		}
 		settled(t, path)

@@ -184,8 +184,10 @@ func TestARealProcessKeepsItsGeneration_OWN3(t *testing.T) {
 	samePicture(t, before, picture(t, path))
 	// It ends while the next start waits: that start succeeds.
 	time.AfterFunc(100*time.Millisecond, func() { _ = c.in.Close() })
-	go func() { _, _ = c.Process.Wait() }()
+	ended := make(chan struct{})
+	go func() { c.end(); close(ended) }()
 	mustOpen(t, path, realMachine())
+	<-ended
 	if exists(profile) {
 		t.Error("the old generation is still there")
 	}

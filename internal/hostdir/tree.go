@@ -77,7 +77,8 @@ func (r *remover) remove(at int, name string, depth int) error {
 		return unix.Renameat(at, name, r.top, capability.NewID("removed"))
 	}
 	for range patience {
-		if err = r.empty(fd, depth); err != nil {
+		// Gone meanwhile is as good: somebody else removes it too.
+		if err = r.empty(fd, depth); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 		if err = unix.Unlinkat(at, name, unix.AT_REMOVEDIR); err == nil || errors.Is(err, unix.ENOENT) {
