@@ -23,6 +23,9 @@ type Options struct {
 	// Tools names toolsets ([Toolsets]) and single tools; empty is the default
 	// toolset.
 	Tools []string
+	// SnapshotBytes is the size of snapshots that name none, within the bounds of
+	// the action; 0 is the default of the driver.
+	SnapshotBytes int
 	// Version is the program's, as told to clients.
 	Version string
 	// Logger receives what goes wrong where no client can be told; nil is
@@ -42,6 +45,9 @@ type Server struct {
 func NewServer(o Options) (*Server, error) {
 	if o.Lease == nil {
 		return nil, reins.Errorf(reins.CodeInvalidInput, "an MCP server needs Options.Lease")
+	}
+	if err := (reins.Snapshot{MaxBytes: o.SnapshotBytes}).Validate(); err != nil {
+		return nil, err
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -157,7 +157,7 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 		turn.pass() // it was admitted
 		progress.tell(p)
 	}
-	res, err := lease.Do(ctx, reins.Call{Action: asked.action, Progress: tell})
+	res, err := lease.Do(ctx, reins.Call{Action: s.sized(asked.action), Progress: tell})
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +168,19 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 	return s.result(t, req, out), nil
 }
 
+// sized gives a snapshot that names no size this server's.
+func (s *session) sized(a reins.Action) reins.Action {
+	if read, ok := a.(reins.Snapshot); ok && read.MaxBytes == 0 {
+		read.MaxBytes = s.server.options.SnapshotBytes
+		return read
+	}
+	return a
+}
+
 // readAfter adds the page's snapshot to the result of a navigation. The
 // navigation has succeeded whatever becomes of it.
 func (s *session) readAfter(ctx context.Context, lease reins.Lease, res *reins.Result, out *output) {
-	read := reins.Snapshot{}
+	read := reins.Snapshot{MaxBytes: s.server.options.SnapshotBytes}
 	if res.Tab != nil {
 		read.Tab = res.Tab.ID
 	}

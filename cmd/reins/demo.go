@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/demo"
+)
+
+func newDemo(io stdio) *cobra.Command {
+	var f mcpFlags
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Walk through a small shop, by a real MCP client",
+		Long: `Serves a small shop on this machine, starts ` + "`reins mcp`" + ` as a client would, and
+walks through the shop with its six tools: a sign-in that refuses at first, a
+table that loads by script, a form with a control of every kind, a frame of
+another site, a dialog. Prints each call, how long it took, and what came of it.
+
+Then the shop stays open for your own client, until Ctrl-C.`,
+		Example: "  reins demo\n  reins demo --once --engine shell",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.logLevel = "error"
+			if _, _, err := f.check(io); err != nil {
+				return err
+			}
+			if err := becomeOrdinary(f.runAs); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return runDemo(ctx, io, f, once)
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "end after the walk")
+	f.addBrowser(cmd)
+	return cmd
+}
+
+func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
+	site, err := demo.Serve()
+	if err != nil {
+		return err
+	}
+	defer site.Close()
+	program, err := os.Executable()
+	if err != nil {
+		return reins.Errorf(reins.CodeInternal, "this program cannot find itself: %w", err)
+	}
+	server := exec.Command(program, f.mcpArguments(site)...)
+	server.Stderr = io.err
+	colour := isTerminal(os.Stdout)
+	fmt.Fprintf(io.out, "A shop on %s, and an agent with six tools: %s\n", site.URL(), palette(colour).dim("reins mcp, over stdio"))
+	began := time.Now()
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "reins demo", Version: version}, nil).
+		Connect(ctx, &sdk.CommandTransport{Command: server, TerminateDuration: 10 * time.Second}, nil)
+	if err != nil {
+		return reins.Errorf(reins.CodeStartupFailed, "`reins mcp` did not answer: %w", err)
+	}
+	defer client.Close()
+	list, err := listSize(ctx, client)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(io.out, "%s\n", palette(colour).dim(fmt.Sprintf("The handshake took %d ms; Chromium starts meanwhile.", time.Since(began).Milliseconds())))
+	tour := &demo.Tour{Site: site, Client: client, Out: io.out, Colour: colour}
+	if err := tour.Walk(ctx); err != nil {
+		return err
+	}
+	own, browser := memoryHeld(server.Process.Pid)
+	tour.Summary(list, own, browser)
+	if err := client.Close(); err != nil {
+		return reins.Errorf(reins.CodeInternal, "`reins mcp` did not end well: %w", err)
+	}
+	whatNext(io.out, site, program, once, palette(colour))
+	if once {
+		return nil
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// mcpArguments start the server as the person would for a site of their own.
+func (f mcpFlags) mcpArguments(site *demo.Site) []string {
+	arguments := []string{"mcp", "--engine", f.engine, "--log-level", f.logLevel}
+	if f.chromium != "" {
+		arguments = append(arguments, "--chromium", f.chromium)
+	}
+	for _, target := range site.Targets() {
+		arguments = append(arguments, "--allow", target)
+	}
+	return arguments
+}
+
+// listSize is how many bytes the list of tools costs a client.
+func listSize(ctx context.Context, client *sdk.ClientSession) (int, error) {
+	tools, err := client.ListTools(ctx, nil)
+	if err != nil {
+		return 0, reins.Errorf(reins.CodeStartupFailed, "`reins mcp` did not list its tools: %w", err)
+	}
+	if len(tools.Tools) != 6 {
+		return 0, reins.Errorf(reins.CodeInternal, "`reins mcp` lists %d tools, not six", len(tools.Tools))
+	}
+	body, err := json.Marshal(tools)
+	return len(body), err
+}
+
+func whatNext(out io.Writer, site *demo.Site, program string, once bool, p palette) {
+	fmt.Fprintf(out, "\n%s\n", p.paint("1", "What next"))
+	rows := [][2]string{
+		{"Claude Code", "claude mcp add reins -- " + program + " mcp"},
+		{"Codex", "codex mcp add reins -- " + program + " mcp"},
+		{"others", `{"mcpServers": {"reins": {"command": "` + program + `", "args": ["mcp"]}}}`},
+		{"this machine", "reins doctor"},
+	}
+	if !once {
+		var allow string
+		for _, target := range site.Targets() {
+			allow += " --allow " + target
+		}
+		rows = append(rows, [2]string{"this shop", "reins mcp" + allow})
+		rows = append(rows, [2]string{"", "sign in as " + demo.Email + " with " + demo.Password})
+	}
+	for _, row := range rows {
+		fmt.Fprintf(out, "  %-13s %s\n", row[0], p.paint("36", row[1]))
+	}
+	if !once {
+		fmt.Fprintf(out, "\nThe shop stays open on %s until Ctrl-C.\n", site.URL())
+	}
+}
+
+// memoryHeld adds up what only the processes below pid hold, in bytes: Reins' own
+// and the browser's. Shared code is not counted.
+func memoryHeld(pid int) (own, browser int64) {
+	children := map[int][]int{}
+	directories, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range directories {
+		stat, err := os.ReadFile(d + "/stat")
+		if err != nil {
+			continue // it ended
+		}
+		id, _ := strconv.Atoi(filepath.Base(d))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(after); len(fields) > 1 {
+			parent, _ := strconv.Atoi(fields[1])
+			children[parent] = append(children[parent], id)
+		}
+	}
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		queue = append(queue, children[queue[0]]...)
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", queue[0]))
+		held, name := int64(0), ""
+		for line := range strings.Lines(string(status)) {
+			key, value, _ := strings.Cut(line, ":")
+			switch fields := strings.Fields(value); key {
+			case "Name":
+				name = strings.TrimSpace(value)
+			case "RssAnon", "RssShmem":
+				if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+					held += n << 10
+				}
+			}
+		}
+		if strings.HasPrefix(name, "chrom") || strings.HasPrefix(name, "headless") {
+			browser += held
+		} else {
+			own += held
+		}
+	}
+	return own, browser
+}

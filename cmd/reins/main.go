@@ -1,0 +1,23 @@
+// Command reins gives AI agents sealed Chromium browsers.
+//
+//	reins mcp        tools for one MCP client, over stdin and stdout
+//	reins demo       a walk through a small shop, by a real MCP client
+//	reins doctor     what a browser needs on this machine, and what is missing
+//	reins version    which version this is
+//
+// Each subcommand is a file of this package: flags, and the wiring of the
+// packages that do the work. Started as root, those that start browsers become an
+// ordinary user before they open anything. Exit codes are by kind of error; see
+// `reins help exit-codes`.
+package main
+
+import (
+	"os"
+
+	"github.com/reins-browser/reins/host"
+)
+
+func main() {
+	host.Main() // cells and drivers are re-executions of this program
+	os.Exit(run(os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+}
