@@ -28,10 +28,10 @@ func main() {
 // options are what the command line says.
 type options struct {
 	program
-	seeds   uint64
-	only    string
-	json    bool
-	verbose bool
+	seeds uint64
+	only  string
+	json  bool
+	trace bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -49,7 +49,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.only, "only", "", "only the tasks of these `names`, separated by commas; a name may end with *")
 	flags.Uint64Var(&o.seeds, "seeds", 1, "how many seeds for each task")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
-	flags.BoolVar(&o.verbose, "v", false, "show what the server says on standard error")
+	flags.BoolVar(&o.trace, "trace", false, "show every call and answer, and what the server says, on standard error")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -96,8 +96,8 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int,
 	if err != nil {
 		return 2, err
 	}
-	if o.verbose {
-		o.Stderr = stderr
+	if o.trace {
+		o.Stderr, o.Trace = stderr, stderr
 	}
 	all, err := runAll(ctx, o.program, chosen, o.seeds)
 	if err != nil {
@@ -128,6 +128,7 @@ func runAll(ctx context.Context, p program, chosen []agents.Task, seeds uint64) 
 	if err != nil {
 		return nil, err
 	}
+	s.trace = p.Trace
 	var all []result
 	for seed := uint64(1); seed <= seeds; seed++ {
 		for _, t := range chosen {

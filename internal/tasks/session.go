@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type program struct {
 	Dir      string
 	Allow    []string // HOST:PORT
 	Stderr   io.Writer
+	Trace    io.Writer // every call and answer, when set
 }
 
 func (p program) command() *exec.Cmd {
@@ -48,6 +50,7 @@ func (p program) command() *exec.Cmd {
 type session struct {
 	client *mcp.ClientSession
 	count  tally
+	trace  io.Writer // every call and answer, when set
 }
 
 // tally is what an agent's work cost.
@@ -97,10 +100,23 @@ func (s *session) call(ctx context.Context, tool string, args map[string]any) (s
 		}
 	}
 	s.count.Bytes += b.Len()
+	s.note(tool, args, took, b.String())
 	if res.IsError {
 		return "", &agents.Refusal{Text: b.String()}
 	}
 	return b.String(), nil
+}
+
+// note writes down a call for people.
+func (s *session) note(tool string, args map[string]any, took time.Duration, answer string) {
+	if s.trace == nil {
+		return
+	}
+	given, err := json.Marshal(args)
+	if err != nil {
+		given = []byte(err.Error())
+	}
+	fmt.Fprintf(s.trace, "> %s %s (%s)\n%s\n", tool, given, took.Round(100*time.Microsecond), answer)
 }
 
 // Navigate implements [agents.Tools], as the methods after it do.
@@ -110,12 +126,12 @@ func (s *session) Navigate(ctx context.Context, address string) (string, error) 
 
 func (s *session) Snapshot(ctx context.Context, how agents.Look) (string, error) {
 	return s.call(ctx, "browser_snapshot", map[string]any{
-		"ref": how.Ref, "find": how.Find, "cursor": how.Cursor, "interactive": how.Interactive, "changes": how.Changes,
+		"ref": how.Ref, "find": how.Find, "cursor": how.Cursor, "interactive": how.Interactive,
 	})
 }
 
 func (s *session) Click(ctx context.Context, ref string, how agents.Click) (string, error) {
-	args := map[string]any{"ref": ref, "count": how.Count, "button": how.Button}
+	args := map[string]any{"ref": ref, "count": how.Count, "button": how.Button, "snapshot": how.See}
 	if len(how.Modifiers) > 0 {
 		args["modifiers"] = how.Modifiers
 	}
@@ -123,7 +139,7 @@ func (s *session) Click(ctx context.Context, ref string, how agents.Click) (stri
 }
 
 func (s *session) Fill(ctx context.Context, ref string, what agents.Fill) (string, error) {
-	args := map[string]any{"ref": ref, "submit": what.Submit}
+	args := map[string]any{"ref": ref, "submit": what.Submit, "snapshot": what.See}
 	switch {
 	case what.Values != nil:
 		args["values"] = what.Values

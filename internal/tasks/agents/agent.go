@@ -29,11 +29,12 @@ type Look struct {
 	Find        string
 	Cursor      string
 	Interactive bool
-	Changes     bool
 }
 
-// Click says how to click; zero is once with the left button.
+// Click says how to click; zero is once with the left button. See asks for what
+// changed in the same answer.
 type Click struct {
+	See       bool
 	Count     int
 	Button    string
 	Modifiers []string
@@ -45,6 +46,7 @@ type Fill struct {
 	Values []string
 	Files  []string
 	Submit bool
+	See    bool
 }
 
 // Refusal is a tool's own error: what a model would read, and go on from.
@@ -133,6 +135,10 @@ func (a *Agent) Root() *reading.Node { return a.page.Root }
 
 // Said is the last answer of a tool.
 func (a *Agent) Said() string { return a.said }
+
+// News is what the last answer said of the page: after an action that asked to
+// see, what changed.
+func (a *Agent) News() *reading.Node { return reading.Parse(a.said).Root }
 
 // Find returns the first node of the page that fits. It fails when there is
 // none.

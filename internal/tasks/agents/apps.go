@@ -87,9 +87,8 @@ func cart(a *Agent) {
 	a.Look()
 	a.Put("Number of "+a.Q(1), a.Q(0))
 	a.FillHow(a.Field("Voucher"), Fill{Value: a.Q(3)})
-	a.Push("Use voucher")
-	a.Look()
-	if a.Maybe(reading.Match{Has: []string{"10 % off"}}) == nil {
+	a.ClickHow(a.Named("button", "Use voucher"), Click{See: true})
+	if a.News().Find(reading.Match{Has: []string{"10 % off"}}) == nil {
 		a.Fail("the voucher was not taken by the time the click returned")
 	}
 	a.Push("Pay")
@@ -110,11 +109,10 @@ func week(a *Agent) {
 var codeSaid = regexp.MustCompile(`Your code is ([A-Z0-9]+)\.`)
 
 func chat(a *Agent) {
-	a.FillHow(a.Field("Message"), Fill{Value: "My code please", Submit: true})
-	a.Look()
-	m := codeSaid.FindStringSubmatch(a.Root().Text())
+	a.FillHow(a.Field("Message"), Fill{Value: "My code please", Submit: true, See: true})
+	m := codeSaid.FindStringSubmatch(a.News().Text())
 	if m == nil {
-		a.Fail("the answer was not there when the key press returned: %q", a.Root().Text())
+		a.Fail("the answer was not there when the call returned: %q", a.News().Text())
 		return
 	}
 	a.FillHow(a.Field("Message"), Fill{Value: m[1], Submit: true})

@@ -232,9 +232,8 @@ func calculator(a *Agent) {
 	a.Push("equals")
 	a.Push("times")
 	enter(a.Q(3))
-	a.Push("equals")
-	a.Look()
-	a.Put("Result", a.Named("status", "Display").Value)
+	a.ClickHow(a.Named("button", "equals"), Click{See: true})
+	a.Put("Result", a.FindIn(a.News(), reading.Match{Role: "status", Name: "Display"}).Value)
 	a.Push("Hand in")
 }
 

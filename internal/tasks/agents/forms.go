@@ -50,9 +50,8 @@ func loginTwice(a *Agent) {
 func retry(a *Agent) {
 	a.Put("Name", a.Q(0))
 	a.Put("Passcode", a.Q(1))
-	a.Push("Enter")
-	a.Look()
-	alert := a.Find(reading.Match{Role: "alert"}).Text()
+	a.ClickHow(a.Named("button", "Enter"), Click{See: true})
+	alert := a.FindIn(a.News(), reading.Match{Role: "alert"}).Text()
 	m := inQuotes.FindStringSubmatch(alert)
 	if m == nil {
 		a.Fail("the alert names nothing to add: %q", alert)
@@ -143,10 +142,9 @@ func wizard(a *Agent) {
 
 func validate(a *Agent) {
 	for _, name := range a.Quotes() {
-		a.Put("Name", name)
-		a.Look()
-		if a.Maybe(reading.Match{Role: "button", Name: "Reserve", Not: "disabled"}) != nil {
-			a.Push("Reserve")
+		a.FillHow(a.Field("Name"), Fill{Value: name, See: true})
+		if n := a.News().Find(reading.Match{Role: "button", Name: "Reserve", Not: "disabled"}); n != nil {
+			a.Click(n)
 			return
 		}
 	}

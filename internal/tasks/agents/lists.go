@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func lists() []Task {
 		{Name: "search", Run: search},
 		{Name: "sticky", Run: sticky},
 		{Name: "nested", Run: nested},
+		{Name: "long", Run: long},
 		{Name: "rerender", Run: rerender},
 		{Name: "seats", Run: seats},
 		{Name: "drag", Run: nil, Needs: "drag"},
@@ -57,7 +59,7 @@ func sortTable(a *Agent) {
 	a.Repeat(3, func() bool {
 		a.Push(a.Q(0))
 		a.Look()
-		return a.Named("columnheader", a.Q(0)).States["sort"] == want
+		return a.Find(reading.Match{Role: "columnheader", Has: []string{a.Q(0)}}).States["sort"] == want
 	})
 	a.Click(a.Named("button", "Invite"))
 }
@@ -102,7 +104,7 @@ func endless(a *Agent) {
 
 func virtual(a *Agent) {
 	list := a.Named("listbox", "Entries")
-	m := reading.Match{Role: "option", Name: "Entry " + a.Q(0)}
+	m := reading.Match{Role: "option", Name: "Entry " + a.Q(1)}
 	a.Repeat(60, func() bool {
 		if a.Maybe(m) != nil {
 			return true
@@ -172,9 +174,14 @@ func ranking(a *Agent) {
 }
 
 func fileList(a *Agent) {
-	for _, row := range a.All(reading.Match{Role: "row", Has: []string{a.Q(0)}}) {
-		a.Click(a.FindIn(row, reading.Match{Role: "checkbox"}))
-		a.Look()
+	for i := range len(a.All(reading.Match{Role: "row", Has: []string{a.Q(0)}})) {
+		rows := a.All(reading.Match{Role: "row", Has: []string{a.Q(0)}})
+		if i >= len(rows) {
+			a.Fail("the rows of kind %s are fewer than before", a.Q(0))
+			return
+		}
+		a.Click(a.FindIn(rows[i], reading.Match{Role: "checkbox"}))
+		a.Look() // the page builds its rows anew
 	}
 	a.Push("Delete selected")
 }
@@ -228,8 +235,34 @@ func sticky(a *Agent) {
 	a.Push("Approve " + a.Q(1))
 }
 
+// nested looks for its item by name: the page is longer than one answer.
 func nested(a *Agent) {
+	a.LookAt(Look{Find: "Take " + a.Q(1)})
 	a.Click(a.button(a.Named("list", a.Q(0)), "Take "+a.Q(1)))
+}
+
+var goOn = regexp.MustCompile(`cursor "([^"]+)"`)
+
+// long reads on from where each answer stopped.
+func long(a *Agent) {
+	m := reading.Match{Has: []string{"The key word is "}}
+	a.Repeat(10, func() bool {
+		if a.Maybe(m) != nil {
+			return true
+		}
+		next := goOn.FindStringSubmatch(a.said)
+		if next == nil {
+			a.Fail("the key word never came, and the answer does not say how to go on")
+			return true
+		}
+		a.LookAt(Look{Cursor: next[1]})
+		return false
+	})
+	_, after, _ := strings.Cut(a.Root().Text(), "The key word is ")
+	word, _, _ := strings.Cut(after, ".")
+	a.LookAt(Look{Interactive: true})
+	a.Put("Key word", word)
+	a.Push("Hand in")
 }
 
 func rerender(a *Agent) {

@@ -94,7 +94,7 @@ func newTab(a *Agent) {
 
 func spa(a *Agent) {
 	stock := func(name string) int {
-		a.Follow(name)
+		a.Click(a.Until(reading.Match{Role: "link", Name: name})) // the list is fetched
 		a.Look()
 		_, after, _ := strings.Cut(a.Root().Text(), "In stock: ")
 		return number(strings.Fields(after + " 0")[0])
@@ -129,33 +129,21 @@ func tabPanels(a *Agent) {
 	a.Push("Save settings")
 }
 
+// accordion reads only what each click changed.
 func accordion(a *Agent) {
 	var words []string
 	for _, topic := range a.Quotes() {
-		a.Push(topic)
-		a.Look()
-		if !a.Named("button", topic).Has("expanded") {
+		a.ClickHow(a.Named("button", topic), Click{See: true})
+		news := a.News()
+		if !a.FindIn(news, reading.Match{Role: "button", Name: topic}).Has("expanded") {
 			a.Fail("%q is not shown as expanded", topic)
 		}
-		_, after, _ := strings.Cut(a.after(topic), "The key word is ")
+		_, after, _ := strings.Cut(news.Text(), "The key word is ")
 		word, _, _ := strings.Cut(after, ".")
 		words = append(words, word)
 	}
 	a.Put("Answer", strings.Join(words, " "))
 	a.Push("Hand in")
-}
-
-// after is the text of the page behind the button of that name.
-func (a *Agent) after(name string) string {
-	var b strings.Builder
-	behind := false
-	for n := range a.page.Root.All() {
-		if behind && len(n.Kids) == 0 {
-			b.WriteString(n.Text() + " ")
-		}
-		behind = behind || n.Role == "button" && n.Name == name
-	}
-	return b.String()
 }
 
 var fileName = regexp.MustCompile(`"([^"]+\.csv)"`)

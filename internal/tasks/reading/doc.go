@@ -9,6 +9,9 @@
 //   - text: words of the page
 //   - /url: a property of the node above
 //
+// When the answer says that it only shows what changed, each line has a mark
+// before it; what is gone is kept apart ([Page.Gone]).
+//
 // Indentation by two spaces nests. Lines of any other form (how much was left
 // out, where to go on) are kept as [Page.Notes] and never fail the reading:
 // a reader of a page has to live with whatever the page says.

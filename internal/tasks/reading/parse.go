@@ -23,16 +23,29 @@ type Page struct {
 	Root   *Node    // holds the nodes of the outline; has no role
 	Around string   // the answer without its outline
 	Notes  []string // lines in the outline that are not nodes
+	Gone   []*Node  // of a difference: what is not there any more; not under Root
 	Bytes  int      // of the whole answer
 }
 
-// Parse reads an answer. An answer without an outline has an empty Root.
+// difference is how an answer begins the lines that only say what changed. Each
+// then has a mark of two characters before it: new, gone, changed, or none for
+// what only says where.
+const difference = "Changes of the page since your last snapshot"
+
+// Parse reads an answer. An answer without an outline has an empty Root. Of a
+// difference, Root holds what is new, what changed, and what that is in.
 func Parse(answer string) *Page {
 	outline, around := unfence(answer)
 	p := &Page{Root: &Node{}, Around: around, Bytes: len(answer)}
+	marked := strings.Contains(around, difference)
 	path := []level{{-1, p.Root}}
 	for line := range strings.Lines(outline) {
 		line = strings.TrimRight(line, "\r\n")
+		gone := false
+		if marked && len(line) >= 2 {
+			gone = line[:2] == "- "
+			line = line[2:]
+		}
 		rest := strings.TrimLeft(line, " ")
 		depth := len(line) - len(rest)
 		body, ok := strings.CutPrefix(rest, "- ")
@@ -52,6 +65,10 @@ func Parse(answer string) *Page {
 		}
 		n := parseNode(body)
 		n.Parent = up
+		if gone {
+			p.Gone = append(p.Gone, n)
+			continue
+		}
 		up.Kids = append(up.Kids, n)
 		path = append(path, level{depth, n})
 	}
