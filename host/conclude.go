@@ -91,13 +91,12 @@ func (op *operation) artifact(kind, mediaType, name string) reins.Artifact {
 	}
 }
 
-// takeDownloads brings finished downloads in (ACT-10). One that cannot be kept
-// is reported as cancelled with the reason; it does not fail the action.
+// takeDownloads brings finished downloads in (ACT-10). The driver names them in
+// the order of those that its changes say are completed; a navigation that
+// became a download is the last of them (NAV-4). One that cannot be kept is
+// reported as cancelled with the reason; it does not fail the action.
 func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *reins.Result, saved []driver.Saved) {
 	var reported []*reins.Download
-	if n := res.Navigation; n != nil && n.Download != nil && n.Download.State == "completed" {
-		reported = append(reported, n.Download)
-	}
 	if c := res.Changes; c != nil {
 		for i := range c.Downloads {
 			if c.Downloads[i].State == "completed" {
@@ -108,13 +107,16 @@ func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *r
 	for i, s := range saved {
 		a, err := inc.take(ctx, s, op.lease.id)
 		if i >= len(reported) {
-			continue
+			continue // it is among the artifacts all the same
 		}
 		if err != nil {
 			reported[i].State, reported[i].Reason = "cancelled", reins.AsError(err).Message
-			continue
+		} else {
+			reported[i].Artifact = &a
 		}
-		reported[i].Artifact = &a
+	}
+	if n := res.Navigation; n != nil && n.Download != nil && n.Download.State == "completed" && len(reported) > 0 {
+		*n.Download = *reported[len(reported)-1]
 	}
 }
 

@@ -20,6 +20,10 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	if dir := os.Getenv(crashVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, embed(dir))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

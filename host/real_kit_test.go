@@ -139,6 +139,11 @@ func processes(t testing.TB) map[int]proc {
 				p.status[k] = strings.TrimSpace(v)
 			}
 		}
+		if stat, err := os.ReadFile(dir + "/stat"); err == nil {
+			if _, rest, ok := strings.Cut(string(stat), ") "); ok && len(strings.Fields(rest)) > 19 {
+				p.status["start"] = strings.Fields(rest)[19]
+			}
+		}
 		p.parent, _ = strconv.Atoi(p.status["PPid"])
 		p.netns, _ = os.Readlink(dir + "/ns/net")
 		out[p.pid] = p
