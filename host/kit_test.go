@@ -62,6 +62,7 @@ type world struct {
 	records  []reins.Record
 	lost     chan struct{}
 	closeErr error
+	closing  chan struct{} // when set: closed by a forced close_tab, which ends what is stubborn
 }
 
 func (w *world) take(kind string) behaviour {
@@ -376,6 +377,12 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 		reply.Result.Tabs = []reins.Tab{{ID: "t1"}}
 		return reply, nil
 	}
+	if shut, ok := c.Action.(reins.CloseTab); ok && shut.Force {
+		if l.w.closing != nil {
+			close(l.w.closing)
+		}
+		return reply, nil
+	}
 	l.w.watch(ctx, l.cell.key, c, 1)
 	defer l.w.watch(ctx, l.cell.key, c, -1)
 	lost := reins.Errorf(reins.CodeCompletionUnknown, "the driver was lost while it acted")
@@ -410,8 +417,12 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 			return nil, lost
 		}
 	case stubborn:
-		<-l.done
-		return nil, lost
+		select {
+		case <-l.done:
+			return nil, lost
+		case <-l.w.closing:
+			return nil, reins.Errorf(reins.CodeInvalidState, "the tab was closed")
+		}
 	case dies:
 		l.end(reins.Errorf(reins.CodeTransportFailure, "the driver ran out of memory"))
 		return nil, lost

@@ -524,7 +524,7 @@ func (op *operation) record(err error) reins.Record {
 	switch {
 	case e.Code == reins.CodeCompletionUnknown || e.Details["effect"] == "unknown":
 		rec.Outcome = reins.OutcomeUnknown
-	case op.began.IsZero() && interrupted(e.Code):
+	case op.began.IsZero() && interrupted(e.Code) && e.Phase != reins.PhaseHook:
 		rec.Outcome = reins.OutcomeCancelled
 	case e.Code == reins.CodeCancelled:
 		rec.Outcome = reins.OutcomeCancelled

@@ -71,13 +71,19 @@ func (op *operation) quiesce(inc *incarnation, conn *connection, done chan answe
 	if a, ok := await(done, inc.ended, rungCancel); ok && !a.lost(conn) {
 		return
 	}
-	if !inc.over() && (op.closePage(inc, conn, done) || inc.disconnect(conn, rungKill) && inc.calm(rungProbe)) {
+	if !inc.over() && op.closePage(inc, conn, done) {
 		return
+	}
+	if !inc.over() && inc.disconnect(conn, rungKill) {
+		await(done, nil, rungKill) // its driver is gone, so this is over at once
+		if inc.calm(rungProbe) {
+			return
+		}
 	}
 	inc.stop(reins.Errorf(reins.CodeBrowserEnded,
 		"the browser did not become quiet after %s was stopped and was ended; the next operation starts a new one", op.verb).In(reins.PhaseCleanUp))
 	<-inc.ended
-	await(done, nil, rungKill) // its driver is gone, so this is over at once
+	await(done, nil, rungKill)
 }
 
 // await waits for an answer; ok is false when none came in time. An ended

@@ -1,0 +1,336 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reins-browser/reins"
+)
+
+// TestVerbs is CAP-7: only the registration's verbs for agents, at the fence;
+// stored bytes of their own always; people may use all.
+func TestVerbs(t *testing.T) {
+	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Verbs: []reins.Verb{reins.VerbNavigate, reins.VerbListTabs}}}, func(t *testing.T, w *world, r *resource) {
+		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		for _, c := range []struct {
+			l    *lease
+			a    reins.Action
+			want reins.Code
+		}{
+			{agent, open, ""},
+			{agent, reins.ListTabs{}, ""},
+			{agent, reins.Snapshot{}, reins.CodeDenied},
+			{agent, reins.OpenTab{}, reins.CodeDenied},
+			{agent, reins.ListArtifacts{}, ""},
+			{person, reins.Snapshot{}, ""},
+			{person, reins.OpenTab{}, ""},
+			{agent, reins.Click{}, reins.CodeInvalidInput},
+			{agent, nil, reins.CodeInvalidInput},
+			{agent, (*reins.Navigate)(nil), reins.CodeInvalidInput},
+		} {
+			if _, err := c.l.Do(ctx0, reins.Call{Action: c.a}); reins.CodeOf(err) != c.want {
+				t.Errorf("%v: %v, want %q", c.a, err, c.want)
+			}
+		}
+	})
+}
+
+// TestQueueBoundAndProgress is OPS-2 and OPS-4.
+func TestQueueBoundAndProgress(t *testing.T) {
+	bubble(t, bubbleOptions{limits: reins.Limits{Queue: 2}}, func(t *testing.T, w *world, r *resource) {
+		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		w.set("cell", slow)
+		w.set("do", slow)
+		var told []reins.Progress
+		first := start(agent, reins.Call{Action: open, Progress: func(p reins.Progress) { told = append(told, p) }})
+		var queued []reins.Progress
+		start(agent, reins.Call{Action: open})
+		last := start(agent, reins.Call{Action: open, Progress: func(p reins.Progress) { queued = append(queued, p) }})
+		_, err := agent.Do(ctx0, reins.Call{Action: open})
+		code(t, err, reins.CodeQuotaExceeded)
+		others := start(person, reins.Call{Action: open})
+		for _, done := range []<-chan error{first, last, others} {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if want := []reins.Progress{{Stage: "browser"}, {Stage: "running"}}; !slices.Equal(told, want) {
+			t.Errorf("the first was told %v", told)
+		}
+		// The second ends as soon as it begins: the last may not see position 1.
+		if n := len(queued); n < 2 || queued[0] != (reins.Progress{Stage: "queue", Position: 2}) || queued[n-1].Stage != "running" {
+			t.Errorf("the last was told %v", queued)
+		}
+	})
+}
+
+// TestIdempotency is OPS-5.
+func TestIdempotency(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		agent := w.lease(t, agentOf(key1, 1))
+		w.set("do", slow)
+		first := start(agent, reins.Call{Action: open, Key: "k"})
+		second := start(agent, reins.Call{Action: open, Key: "k"})
+		_, err := agent.Do(ctx0, reins.Call{Action: reins.Navigate{URL: "https://else.example"}, Key: "k"})
+		code(t, err, reins.CodeConflict)
+		if err := errors.Join(<-first, <-second); err != nil {
+			t.Fatal(err)
+		}
+		one, _ := agent.Do(ctx0, reins.Call{Action: open, Key: "k"})
+		if len(w.acted) != 1 || one == nil || one.Meta.Operation == "" {
+			t.Errorf("it acted %d times", len(w.acted))
+		}
+		cancelled, cancel := context.WithCancel(ctx0)
+		cancel()
+		_, err = agent.Do(cancelled, reins.Call{Action: open, Key: "never"})
+		code(t, err, reins.CodeCancelled)
+		if _, err := agent.Do(ctx0, reins.Call{Action: open, Key: "never"}); err != nil {
+			t.Errorf("what never began cannot be asked again: %v", err)
+		}
+	})
+}
+
+// TestGate is GATE-1, GATE-3 and GATE-4: the gate is asked before any effect,
+// with everything; a no, a panic or silence keeps the effect from happening;
+// each admitted operation has one record, without what was typed.
+func TestGate(t *testing.T) {
+	var how func(context.Context, reins.Operation) error
+	var w *world
+	hooks := reins.Hooks{BeforeOperation: func(ctx context.Context, op reins.Operation) error {
+		if how == nil {
+			return nil
+		}
+		return how(ctx, op)
+	}}
+	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, world *world, r *resource) {
+		w = world
+		agent := w.lease(t, agentOf(key1, 1))
+		var asked reins.Operation
+		how = func(_ context.Context, op reins.Operation) error { asked = op; return errors.New("no") }
+		_, err := agent.Do(ctx0, reins.Call{Action: open})
+		code(t, err, reins.CodeDenied)
+		if len(w.cells) != 0 {
+			t.Error("a denied operation started a browser")
+		}
+		if asked.ID == "" || asked.Class != reins.ClassAgentAction || asked.Action != reins.Action(open) ||
+			asked.Authority.LeaseID != agent.id || asked.Authority.CapabilityID != agent.grant.id ||
+			asked.Authority.RuntimeID != "test" || asked.Authority.Generation != "gen_test" || asked.Started.IsZero() {
+			t.Errorf("the gate saw %+v", asked)
+		}
+		how = func(context.Context, reins.Operation) error { panic("gate") }
+		_, err = agent.Do(ctx0, reins.Call{Action: open})
+		code(t, err, reins.CodeDenied)
+		how = func(ctx context.Context, _ reins.Operation) error { <-ctx.Done(); return nil }
+		began := time.Now()
+		_, err = agent.Do(ctx0, reins.Call{Action: open})
+		if e := code(t, err, reins.CodeTimeout); e.Phase != reins.PhaseHook || time.Since(began) != 10*time.Second {
+			t.Errorf("silence: %v in phase %s after %s", e, e.Phase, time.Since(began))
+		}
+		how = nil
+		secret := "hunter2"
+		if _, err := agent.Do(ctx0, reins.Call{Action: reins.Fill{Ref: "f1e1", Value: reins.TextValue(secret)}}); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		var outcomes []reins.Outcome
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, rec := range w.records {
+			if rec.Operation == "" {
+				continue
+			}
+			outcomes = append(outcomes, rec.Outcome)
+			if rec.Actor != "agent" || rec.LeaseID != agent.id || rec.Project != "p" || strings.Contains(rec.Detail, secret) {
+				t.Errorf("record %+v", rec)
+			}
+		}
+		want := []reins.Outcome{reins.OutcomeFailed, reins.OutcomeFailed, reins.OutcomeFailed, reins.OutcomeCompleted}
+		if !slices.Equal(outcomes, want) {
+			t.Errorf("outcomes %v", outcomes)
+		}
+	})
+}
+
+// TestGateThatEndsAuthority: the last check is after the gate, and an operation
+// whose authority ended meanwhile never begins (LSE-6). The record says that
+// it was cancelled before it started, not that its outcome is unknown (OPS-6).
+func TestGateThatEndsAuthority(t *testing.T) {
+	for range 20 {
+		var agent *lease
+		hooks := reins.Hooks{BeforeOperation: func(context.Context, reins.Operation) error {
+			go func() { _ = agent.Release(ctx0) }()
+			<-agent.Done()
+			return nil
+		}}
+		bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, w *world, r *resource) {
+			if err := r.Start(ctx0); err != nil {
+				t.Fatal(err)
+			}
+			agent = w.lease(t, agentOf(key1, 1))
+			_, err := agent.Do(ctx0, reins.Call{Action: open})
+			e := code(t, err, reins.CodeLeaseEnded)
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			last := w.records[len(w.records)-1]
+			if e.Details["effect"] != nil || last.Outcome != reins.OutcomeCancelled || len(w.acted) != 0 {
+				t.Fatalf("details %v, outcome %s, acted %v", e.Details, last.Outcome, w.acted)
+			}
+		})
+	}
+}
+
+// TestLadder is QUI-1 to QUI-3 and OPS-6: each rung ends what the one before
+// could not, takes no longer than it may, and the operation settles only then.
+func TestLadder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		do     behaviour
+		probe  behaviour
+		took   time.Duration
+		links  int // drivers that were started
+		cells  int // browsers that were started, after one more operation
+		perTab bool
+	}{
+		{"it stops by itself", hang, fine, 0, 1, 1, false},
+		{"it answers late", late, fine, time.Second, 1, 1, false},
+		{"the driver must go", stubborn, fine, 2 * time.Second, 2, 1, false},
+		{"the browser must go", stubborn, unanswered, 7 * time.Second, 3, 2, false},
+		{"the page must go", stubborn, fine, 2 * time.Second, 1, 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := reins.BrowserSpec{}
+			if c.perTab {
+				spec = reins.BrowserSpec{Scheduling: reins.PerTab}
+			}
+			bubble(t, bubbleOptions{spec: spec}, func(t *testing.T, w *world, r *resource) {
+				agent := w.lease(t, agentOf(key1, 1))
+				if c.perTab {
+					w.closing = make(chan struct{})
+				}
+				w.set("do", c.do)
+				call, cancel := context.WithCancel(ctx0)
+				done := make(chan error, 1)
+				go func() {
+					_, err := agent.Do(call, reins.Call{Action: reins.Navigate{URL: "https://example.com/", Tab: "t1"}})
+					done <- err
+				}()
+				synctest.Wait()
+				w.set("probe", c.probe)
+				began := time.Now()
+				cancel()
+				e := code(t, <-done, reins.CodeCancelled)
+				if took := time.Since(began); took != c.took {
+					t.Errorf("quiet after %s, want %s", took, c.took)
+				}
+				if e.Details["effect"] != "unknown" {
+					t.Errorf("details %v do not say that the effect is unknown", e.Details)
+				}
+				if _, err := agent.Do(ctx0, reins.Call{Action: open}); err != nil {
+					t.Fatal(err)
+				}
+				if len(w.links) != c.links || len(w.cells) != c.cells {
+					t.Errorf("%d drivers and %d browsers, want %d and %d", len(w.links), len(w.cells), c.links, c.cells)
+				}
+			})
+		})
+	}
+}
+
+// TestReconnect is TAB-1 and TAB-2: a lost driver does not end the browser, the
+// next operation connects anew and says so, and what belongs to the connection
+// before is refused until it was seen again.
+func TestReconnect(t *testing.T) {
+	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Verbs: reins.AgentVerbs()}}, func(t *testing.T, w *world, r *resource) {
+		agent := w.lease(t, agentOf(key1, 1))
+		if _, err := agent.Do(ctx0, reins.Call{Action: reins.Snapshot{}}); err != nil {
+			t.Fatal(err)
+		}
+		w.set("do", dies)
+		_, err := agent.Do(ctx0, reins.Call{Action: reins.Press{Key: "Enter"}})
+		code(t, err, reins.CodeCompletionUnknown)
+		for _, c := range []struct {
+			a    reins.Action
+			want reins.Code
+		}{
+			{reins.Press{Key: "Enter"}, reins.CodeObserveAgain},
+			{reins.Type{Text: "x"}, reins.CodeObserveAgain},
+			{reins.PressKey{Key: "Enter"}, reins.CodeObserveAgain},
+			{reins.Click{Ref: "f1e1"}, reins.CodeStaleRef},
+			{reins.Navigate{URL: "https://example.com", Tab: "t1"}, reins.CodeInvalidState},
+		} {
+			_, err := agent.Do(ctx0, reins.Call{Action: c.a})
+			code(t, err, c.want)
+		}
+		res, err := agent.Do(ctx0, reins.Call{Action: reins.Snapshot{}})
+		if err != nil || !res.Meta.Reconnected || res.Meta.Connection != 2 || res.Meta.Incarnation != 1 || len(res.Notes) == 0 {
+			t.Fatalf("the first result after it: %+v (%v)", res, err)
+		}
+		if res, err := agent.Do(ctx0, reins.Call{Action: reins.Press{Key: "Enter"}}); err != nil || res.Meta.Reconnected {
+			t.Errorf("after a snapshot: %+v (%v)", res, err)
+		}
+		if len(w.cells) != 1 {
+			t.Error("the browser did not survive its driver")
+		}
+	})
+}
+
+// TestDriverKeepsFailing is DRV-6: three losses within a minute end the
+// incarnation, three in more time do not.
+func TestDriverKeepsFailing(t *testing.T) {
+	for _, between := range []time.Duration{10 * time.Second, 40 * time.Second} {
+		bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+			agent := w.lease(t, agentOf(key1, 1))
+			for range 3 {
+				w.set("do", dies)
+				_, err := agent.Do(ctx0, reins.Call{Action: open})
+				code(t, err, reins.CodeCompletionUnknown)
+				time.Sleep(between)
+			}
+			if _, err := agent.Do(ctx0, reins.Call{Action: open}); err != nil {
+				t.Fatal(err)
+			}
+			if survived := len(w.cells) == 1; survived != (between == 40*time.Second) {
+				t.Errorf("three losses %s apart: %d browsers", between, len(w.cells))
+			}
+		})
+	}
+}
+
+// TestPerTabOverlaps is SCH-2 at the host: named tabs act at the same time, one
+// tab's operations in turn, and a ref is followed to its tab (SCH-4).
+func TestPerTabOverlaps(t *testing.T) {
+	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Scheduling: reins.PerTab, Verbs: reins.AgentVerbs()}}, func(t *testing.T, w *world, r *resource) {
+		w.overlaps = true
+		agent := w.lease(t, agentOf(key1, 1))
+		if _, err := agent.Do(ctx0, reins.Call{Action: reins.Snapshot{Tab: "t1"}}); err != nil {
+			t.Fatal(err)
+		}
+		w.set("do", hang)
+		one, cancel := context.WithCancel(ctx0)
+		stuck := make(chan error, 1)
+		go func() {
+			_, err := agent.Do(one, reins.Call{Action: reins.Navigate{URL: "https://one.example", Tab: "t1"}})
+			stuck <- err
+		}()
+		synctest.Wait()
+		byRef := start(agent, reins.Call{Action: reins.Click{Ref: "f1e1"}})
+		if err := <-start(agent, reins.Call{Action: reins.Navigate{URL: "https://two.example", Tab: "t2"}}); err != nil {
+			t.Errorf("another tab waited: %v", err)
+		}
+		if err := <-start(agent, reins.Call{Action: reins.ListTabs{}}); err != nil {
+			t.Errorf("the context waited: %v", err)
+		}
+		pending(t, byRef)
+		cancel()
+		code(t, <-stuck, reins.CodeCancelled)
+		if err := <-byRef; err != nil {
+			t.Error(err)
+		}
+	})
+}
