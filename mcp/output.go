@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/reins-browser/reins"
@@ -81,8 +82,8 @@ type download struct {
 func newOutput(a reins.Action, res *reins.Result) *output {
 	out := &output{Did: did(a, res), Notes: res.Notes, picture: res.Screenshot}
 	out.Page = newPage(res)
-	if c := res.Changes; c != nil {
-		out.Changes = newChanges(c)
+	if res.Changes != nil {
+		out.Changes = newChanges(a.Verb(), res.Changes)
 	}
 	if n := res.Navigation; n != nil && n.Download != nil {
 		if out.Changes == nil {
@@ -145,10 +146,18 @@ func newTab(t reins.Tab) tab {
 	return tab{ID: t.ID, URL: bounded(t.URL), Title: bounded(t.Title), Selected: t.Selected, Loading: t.Loading, Crashed: t.Crashed}
 }
 
-func newChanges(c *reins.Changes) *changes {
+// newChanges leaves out what says nothing about this verb: a navigation leads to
+// another page, and what does not act does not settle.
+func newChanges(v reins.Verb, c *reins.Changes) *changes {
 	out := &changes{
 		Navigated: c.Navigated, ClosedTabs: c.ClosedTabs, Dialog: c.Dialog, FileChooser: c.FileChooser,
-		ConsoleErrors: c.ConsoleErrors, Value: bounded(c.Value), Unsettled: !c.Settled, Pending: c.Pending,
+		ConsoleErrors: c.ConsoleErrors, Value: bounded(c.Value),
+	}
+	switch v {
+	case reins.VerbNavigate, reins.VerbOpenTab:
+		out.Navigated = false
+	case reins.VerbClick, reins.VerbFill, reins.VerbPress, reins.VerbType, reins.VerbPressKey:
+		out.Unsettled, out.Pending = !c.Settled, c.Pending
 	}
 	for _, t := range c.OpenedTabs {
 		out.OpenedTabs = append(out.OpenedTabs, newTab(t))
@@ -158,6 +167,9 @@ func newChanges(c *reins.Changes) *changes {
 	}
 	if c.Focus != nil {
 		out.Focus = &focus{Role: c.Focus.Role, Name: bounded(c.Focus.Name), Ref: c.FocusRef}
+	}
+	if reflect.ValueOf(*out).IsZero() {
+		return nil
 	}
 	return out
 }

@@ -146,6 +146,9 @@ func (t *Tour) do(ctx context.Context, a act) error {
 		return t.broken(a, err)
 	}
 	text := t.read(res)
+	if err := t.look(ctx, a, res.IsError); err != nil {
+		return t.broken(a, err)
+	}
 	if !a.fails { // a refusal says nothing about speed
 		t.took[a.tool] = append(t.took[a.tool], took)
 	}
@@ -155,6 +158,30 @@ func (t *Tour) do(ctx context.Context, a act) error {
 	}
 	t.row(a, took, gist)
 	return nil
+}
+
+// patience is how long the walk looks again for what a call should bring.
+const patience = 5 * time.Second
+
+// look takes snapshots until the page shows what the call was to bring: what
+// answers a dialog may lead to another page after the answer.
+func (t *Tour) look(ctx context.Context, a act, failed bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if _, ok := t.page.has(a.sees); ok || a.sees == "" || failed {
+			return nil
+		}
+		res, err := t.Client.CallTool(ctx, &sdk.CallToolParams{Name: "browser_snapshot", Arguments: map[string]any{}})
+		if ctx.Err() != nil {
+			return nil // judge says what is missing
+		}
+		if err != nil {
+			return err
+		}
+		t.read(res)
+		pause(ctx, 50*time.Millisecond)
+	}
 }
 
 // read takes in the answer's text.
