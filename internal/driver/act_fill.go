@@ -195,6 +195,9 @@ func (f *filling) verify(ctx context.Context) error {
 		if !f.equal(h) {
 			return f.unset(h.Shown)
 		}
+		if f.info.Kind == "text" && h.Around == "" && h.Value != f.text() {
+			f.x.note("the page shows the value in its own form")
+		}
 		f.x.changes().Value = bounded(strings.ReplaceAll(h.Shown, "\u2028", "\n"))
 	}
 	return nil
@@ -240,15 +243,7 @@ func (f *filling) equal(h held) bool {
 	if h.Around != "" && flat(want) != "" && strings.Contains(flat(h.Around), flat(want)) {
 		return true // an editor that takes its text out of a hidden field
 	}
-	if core(want) != "" && core(h.Value) == core(want) {
-		f.shaped(h)
-		return true
-	}
-	return false
-}
-
-func (f *filling) shaped(h held) {
-	f.x.note("the page shows the value in its own form")
+	return core(want) != "" && core(h.Value) == core(want)
 }
 
 // flat is text without regard to the kind and amount of white space.

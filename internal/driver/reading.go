@@ -19,6 +19,7 @@ import (
 const (
 	mainAnswers  = 10 * time.Second // a page that runs one script for longer is said to be busy
 	frameAnswers = time.Second      // a frame, once the main document has answered
+	framesArrive = time.Second      // frames of a page that is still loading, on its first reading
 	closedDepth  = 5                // closed shadow roots inside closed shadow roots
 )
 
@@ -70,9 +71,27 @@ func (b *browser) read(ctx context.Context, t *tab, ref reins.Ref) (*reading, er
 	}
 }
 
+// arrive gives the frames of a page that is still loading a moment to be
+// there, once for a document: a first look would else miss them.
+func (b *browser) arrive(ctx context.Context, t *tab) {
+	d := t.mainDocument()
+	if d == nil || !b.views.first(d) {
+		return
+	}
+	short, cancel := context.WithTimeout(ctx, framesArrive)
+	defer cancel()
+	// That they did not come in time is told by the reading itself.
+	_ = b.await(short, func() bool {
+		complete := true
+		t.main.eachLocked(func(f *frame) { complete = complete && f.doc != nil && f.phase >= phaseParsed })
+		return complete || !t.loading || t.main.doc != d || t.blockedLocked() != nil
+	})
+}
+
 func (b *browser) readOnce(ctx context.Context, t *tab, ref reins.Ref) (*reading, error) {
 	ctx, release := t.guard(ctx)
 	defer release()
+	b.arrive(ctx, t)
 	docs, err := t.documents(ctx)
 	if err != nil {
 		return nil, err

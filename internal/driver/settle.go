@@ -198,6 +198,8 @@ type standing struct {
 	Focus int    `json:"focus"`
 	Role  string `json:"role"`
 	Name  string `json:"name"`
+	Frame bool   `json:"frame"` // the focus is in a frame
+	Title string `json:"title"`
 }
 
 // finish waits until what the input set off is there, at most for bound, and
@@ -226,11 +228,48 @@ func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, b
 	case reins.CodeOf(err) == reins.CodePageCrashed:
 		return err
 	}
+	if now != nil {
+		s.tab.retitle(now)
+	}
+	if now != nil && now.Frame {
+		s.tab.b.inner(ctx, now)
+	}
 	if now != nil && now.Focus != 0 && now.doc != nil && (before == nil || now.Focus != before.Focus || now.doc != doc) {
 		changes.Focus = &reins.Target{Role: now.Role, Name: now.Name}
 		changes.FocusRef = elementRef(now.doc.number, now.Focus)
 	}
 	return nil
+}
+
+// retitle takes in the title that the page has now; the browser tells of it
+// some time later.
+func (t *tab) retitle(now *stood) {
+	t.b.mu.Lock()
+	defer t.b.mu.Unlock()
+	if t.main.doc == now.doc && now.Title != "" && t.title != now.Title {
+		t.title = now.Title
+		t.b.updatedLocked(t)
+	}
+}
+
+// inner follows the focus into the frames that it is in.
+func (b *browser) inner(ctx context.Context, at *stood) {
+	docs, err := at.doc.frame.tab.documents(ctx)
+	for i := 0; err == nil && at.Frame && i < len(docs); i++ {
+		if docs[i].parent < 0 || docs[docs[i].parent].document != at.doc {
+			continue
+		}
+		n, errOwner := b.ownerNumber(ctx, at.doc, docs[i].frame)
+		if errOwner != nil || n != at.Focus {
+			continue
+		}
+		var next standing
+		if err = docs[i].eval(ctx, "() => reins.standing()", &next); err == nil && next.Focus != 0 {
+			at.standing, at.doc = next, docs[i].document
+		} else {
+			return
+		}
+	}
 }
 
 // interrupted tells the ends of a wait that are themselves what the action led

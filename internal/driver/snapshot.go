@@ -31,6 +31,7 @@ type views struct {
 	recent  []viewKey // views, least recently used first
 	number  int       // of the newest cursor
 	owners  map[ownerKey]int
+	seen    map[*document]struct{} // main documents that were read
 }
 
 type viewKey struct {
@@ -293,4 +294,18 @@ func (v *views) stopped(cursor string) *stop {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.cursors[cursor]
+}
+
+// first reports whether this is the first reading of a main document.
+func (v *views) first(d *document) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, seen := v.seen[d]; seen {
+		return false
+	}
+	if v.seen == nil || len(v.seen) > 1024 {
+		v.seen = map[*document]struct{}{}
+	}
+	v.seen[d] = struct{}{}
+	return true
 }

@@ -4,11 +4,11 @@
 // documents under the elements of their frames; [Select] keeps what a caller
 // asked for; [Lines] prints it, one line for an entry:
 //
-//	- navigation "Main" [ref=f1e2]:
-//	  - link "Docs" [ref=f1e3]:
-//	    - /url: /docs
-//	- textbox "Email" [required] [ref=f1e4]: ada@example.com
-//	- text: Three results
+//   - navigation "Main" [ref=f1e2]:
+//   - link "Docs" [ref=f1e3]:
+//   - /url: /docs
+//   - textbox "Email" [required] [ref=f1e4]: ada@example.com
+//   - text: Three results
 //
 // [Cut] takes lines up to a budget of bytes and says where it stopped (SNAP-5);
 // what follows from there, put behind it, is the same text as uncut. [Diff]

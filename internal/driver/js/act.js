@@ -187,7 +187,10 @@ const ready = async (n, o) => {
   }
 };
 
-const subject = (el) => ({ role: roleOf(el), name: bound(nameOf(el), 256) });
+const subject = (el) => {
+  forget();
+  return { role: roleOf(el), name: bound(nameOf(el), 256) };
+};
 
 const done = (el, r, o) => {
   if (o.arm === 'pointer') guard = { el, kind: 'pointer', seen: false, clicked: false, blocked: null };
@@ -294,11 +297,10 @@ const after = async (busyBefore, ms) => {
 
 const standing = () => {
   const a = activeElement();
-  const out = { busy: busyParts(), focus: 0 };
+  const out = { busy: busyParts(), focus: 0, title: bound(document.title) };
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
-    out.role = roleOf(a);
-    out.name = bound(nameOf(a), 256);
+    Object.assign(out, subject(a));
     out.frame = a.localName === 'iframe' || a.localName === 'frame';
   }
   return out;

@@ -34,6 +34,8 @@ const prune = () => {
   pruneAt = 2 * elements.size + 4096;
 };
 
+let trip = null; // what one walk knows; null outside of one
+
 // Closed shadow roots are null to this world until the driver hands them in.
 const closedRoots = new WeakMap(); // host → root
 const askedHosts = new WeakMap(); // host → what it looked like when it had none

@@ -72,13 +72,15 @@ const generated = (el, which) => {
   let text = '';
   for (const m of content.matchAll(/"((?:[^"\\]|\\.)*)"/g)) text += m[1].replace(/\\(.)/g, '$1');
   text = text.replace(/[\ue000-\uf8ff]/g, '');
-  return style.display.startsWith('inline') || !text ? text : ' ' + text + ' ';
+  return (style.display.startsWith('inline') && !slash) || !text ? text : ' ' + text + ' ';
 };
 
 const quietlyHidden = (el) => {
   const s = getComputedStyle(el);
   return s.display === 'none' || s.display === '' || s.visibility !== 'visible' || attr(el, 'aria-hidden') === 'true';
 };
+
+const REPLACED = new Set(['img', 'svg', 'input', 'select', 'textarea', 'button', 'canvas', 'video', 'iframe', 'object', 'meter', 'progress']);
 
 const contentText = (el, o) => {
   const generates = generatorsIn(el.getRootNode())(el);
@@ -94,8 +96,8 @@ const contentText = (el, o) => {
     if (node.localName === 'br') { out += ' '; continue; }
     const text = nameFrom(node, { ...o, inside: true, direct: false });
     if (!text) continue;
-    const inline = /^(inline|contents)/.test(getComputedStyle(node).display);
-    out += inline ? text : ' ' + text + ' ';
+    const display = getComputedStyle(node).display;
+    out += (display === 'inline' && !REPLACED.has(node.localName)) || display === 'contents' ? text : ' ' + text + ' ';
   }
   return generates ? out + generated(el, '::after') : out;
 };
@@ -114,8 +116,36 @@ const embeddedValue = (el, role) => {
   return null;
 };
 
+let labelMaps = new WeakMap(); // root → control → its labels, for one reading
+
+// labelsOf finds the labels of a control. The property of that name searches
+// the whole document for each control, so a reading finds them all at once.
+const labelsOf = (el) => {
+  if (!trip) return el.labels;
+  const root = el.getRootNode();
+  let map = labelMaps.get(root);
+  if (!map) {
+    map = new Map();
+    for (const l of root.querySelectorAll('label')) {
+      const c = l.control;
+      if (!c) continue;
+      const known = map.get(c);
+      if (known) known.push(l);
+      else map.set(c, [l]);
+    }
+    labelMaps.set(root, map);
+  }
+  return map.get(el);
+};
+
+const forget = () => {
+  generatedMay = new WeakMap();
+  labelMaps = new WeakMap();
+  tableKind = new WeakMap();
+};
+
 const labelText = (el, o) => {
-  const labels = el.labels;
+  const labels = labelsOf(el);
   if (!labels || !labels.length) return '';
   const out = [];
   for (const l of labels) {
@@ -160,7 +190,6 @@ function nameFrom(el, o) {
   const tag = el.localName;
   if (tag === 'script' || tag === 'style' || tag === 'template' || tag === 'noscript') return '';
   if (!o.hidden && o.inside && !(tag === 'title' || tag === 'desc') && quietlyHidden(el)) return '';
-  if (o.label && o.inside && el.localName !== 'label' && el.labels && !o.direct && o.seen.size === 0) return '';
   o.seen.add(el);
   const role = roleOf(el, tag);
   const by = attr(el, 'aria-labelledby');

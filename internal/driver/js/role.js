@@ -56,7 +56,7 @@ const inputRole = (el) => {
 };
 
 // layoutTable tells tables that only arrange things.
-const tableKind = new WeakMap();
+let tableKind = new WeakMap(); // for one reading
 const layoutTable = (table) => {
   if (tableKind.has(table)) return tableKind.get(table);
   let layout = false;

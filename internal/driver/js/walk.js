@@ -29,7 +29,6 @@ const MAX_DEPTH = 1500;
 const MAX_OPTIONS = 60;
 const MAX_HOSTS = 256;
 
-let trip = null; // what one walk knows
 
 const quoted = (s) => '"' + bound(squeeze(String(s)), 300).replace(/[\\"]/g, '\\$&') + '"';
 
@@ -443,6 +442,11 @@ const SPECIAL = {
   textarea() { return true; },
   meter() { return true; },
   progress() { return true; },
+  details(el, node, st) {
+    if (el.open || [...el.children].some((c) => c.localName === 'summary')) return false;
+    Object.assign(node, { role: 'button', name: 'Details', flags: 'i', number: numberOf(el), states: ' [collapsed]' });
+    return true;
+  },
   canvas(el, node) {
     const r = el.getBoundingClientRect();
     node.states += ' [box=' + [r.x, r.y, r.width, r.height].map(Math.round) + ']';
@@ -470,7 +474,7 @@ const write = (items, depth, out) => {
 // walk reads the document, or the subtree of element n when n is not 0.
 const walk = (n) => {
   prune();
-  generatedMay = new WeakMap();
+  forget();
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
   trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, generators: none,
