@@ -2,7 +2,7 @@ package host
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -334,10 +334,10 @@ func (g *generation) authorize(ctx context.Context, b reins.Binding, settled fun
 func ask(ctx context.Context, name string, limit time.Duration, hook func(context.Context) error, settled func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, reins.Errorf(reins.CodeTimeout,
 		"the host's %s hook has not answered within %s", name, limit).In(reins.PhaseHook))
+	defer cancel()
 	answer := make(chan error, 1)
 	go func() { // ends with the hook, which the host owns
-		defer cancel()
-		err := fmt.Errorf("the hook panicked or ended its goroutine")
+		err := errors.New("the hook panicked or ended its goroutine")
 		defer func() {
 			_ = recover() // a panicking hook says no
 			settled()
@@ -347,19 +347,14 @@ func ask(ctx context.Context, name string, limit time.Duration, hook func(contex
 	}()
 	select {
 	case err := <-answer:
-		if err == nil {
+		switch ended := reins.ContextError(ctx); {
+		case err == nil:
 			return nil
+		case ended != nil: // it gave up because it was not waited for any more
+			return ended
 		}
 		return reins.Errorf(reins.CodeDenied, "the host's %s hook said no", name).In(reins.PhaseHook).Because(err)
 	case <-ctx.Done():
-		select {
-		case err := <-answer: // it answered and cancelled in one breath
-			if err == nil {
-				return nil
-			}
-			return reins.Errorf(reins.CodeDenied, "the host's %s hook said no", name).In(reins.PhaseHook).Because(err)
-		default:
-		}
-		return reins.ContextError(ctx).In(reins.PhaseHook)
+		return reins.ContextError(ctx)
 	}
 }

@@ -68,17 +68,19 @@ func (op *operation) translate(inc *incarnation, err error) error {
 
 // quiesce climbs the ladder until nothing of the operation can happen any more.
 func (op *operation) quiesce(inc *incarnation, conn *connection, done chan answer) {
-	if a, ok := await(done, inc.ended, rungCancel); ok && !a.lost(conn) {
+	a, ok := await(done, inc.ended, rungCancel)
+	if ok && !a.lost(conn) {
 		return
+	}
+	if ok {
+		done <- a // for those who wait until the command is over
 	}
 	if !inc.over() && op.closePage(inc, conn, done) {
 		return
 	}
-	if !inc.over() && inc.disconnect(conn, rungKill) {
-		await(done, nil, rungKill) // its driver is gone, so this is over at once
-		if inc.calm(rungProbe) {
-			return
-		}
+	if !inc.over() && inc.disconnect(conn, rungKill) && inc.calm(rungProbe) {
+		await(done, nil, rungKill) // its driver is gone, so the command is over
+		return
 	}
 	inc.stop(reins.Errorf(reins.CodeBrowserEnded,
 		"the browser did not become quiet after %s was stopped and was ended; the next operation starts a new one", op.verb).In(reins.PhaseCleanUp))
