@@ -68,7 +68,8 @@ func TestHostileFilesAreNotTaken_ACT10(t *testing.T) {
 	sock, err := net.Listen("unix", at("socket"))
 	err = errors.Join(err,
 		os.WriteFile(secret, []byte("secret"), 0o600),
-		os.Symlink(secret, at("link")),
+		os.WriteFile(secret+"2", []byte("secret"), 0o600),
+		os.Symlink(secret+"2", at("link")),
 		os.Link(secret, at("hard")),
 		os.Symlink(path, at("up")),
 		os.Mkdir(at("dir"), 0o700),
