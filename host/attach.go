@@ -83,7 +83,7 @@ func (r *resource) attach(a reins.Attachment) (d *detaching, older []*operation,
 		r.gen.wg.Add(1) // under the lock that the fence takes: never after the generation waits
 		for _, g := range s.grants {
 			if g.binding.Role == reins.RoleAgent {
-				r.endLocked(s, g, reasonDetached)
+				r.endLocked(s, g, errEnded(reasonDetached))
 			}
 		}
 		for op := range s.ops {

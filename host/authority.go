@@ -171,13 +171,14 @@ func (r *resource) expire(g *grant) {
 			g.timer.Reset(left)
 			return
 		}
-		r.endLocked(s, g, reasonExpired)
+		r.endLocked(s, g, errEnded(reasonExpired))
 	})
 }
 
 // endLocked ends a capability and its lease: from here on nothing begins under
-// it, what waits is cancelled and what runs is told to stop (CAP-6, LSE-6).
-func (r *resource) endLocked(s *state, g *grant, reason string) {
+// it, what waits is cancelled and what runs is told to stop, with cause (CAP-6,
+// LSE-6).
+func (r *resource) endLocked(s *state, g *grant, cause *reins.Error) {
 	if g.ended {
 		return
 	}
@@ -188,7 +189,7 @@ func (r *resource) endLocked(s *state, g *grant, reason string) {
 	delete(s.grants, g.id)
 	r.gen.forget(g)
 	if g.lease != nil {
-		r.fenceLeaseLocked(s, g.lease, errEnded(reason))
+		r.fenceLeaseLocked(s, g.lease, cause)
 		g.lease = nil
 	}
 }
@@ -218,7 +219,7 @@ func (h *Host) Revoke(ctx context.Context, capabilityID string) error {
 // endAndWait ends a grant and returns when its effects are quiet. That goes on
 // when ctx ends first.
 func (r *resource) endAndWait(ctx context.Context, g *grant, reason string) error {
-	r.update(func(s *state) { r.endLocked(s, g, reason) })
+	r.update(func(s *state) { r.endLocked(s, g, errEnded(reason)) })
 	return r.quiet(ctx, func(op *operation) bool { return op.lease.grant == g })
 }
 

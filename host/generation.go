@@ -122,7 +122,7 @@ func (g *generation) closing() error {
 func (g *generation) fence(cause *reins.Error) {
 	g.cancel(cause)
 	for _, r := range g.all() {
-		r.fenceAll(cause, reasonRevoked)
+		r.fenceAll(cause, cause)
 	}
 }
 

@@ -556,3 +556,23 @@ func code(t tb, err error, want reins.Code) *reins.Error {
 	}
 	return reins.AsError(err)
 }
+
+// anyCell is the newest cell, or a dead one.
+func (w *world) anyCell() *fakeCell {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.cells) == 0 {
+		return &fakeCell{done: make(chan struct{})}
+	}
+	return w.cells[len(w.cells)-1]
+}
+
+// anyLink is the newest driver, or a dead one.
+func (w *world) anyLink() *fakeLink {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.links) == 0 {
+		return &fakeLink{done: make(chan struct{})}
+	}
+	return w.links[len(w.links)-1]
+}

@@ -93,7 +93,7 @@ func (l *lease) Done() <-chan struct{} { return l.done }
 func (l *lease) Release(ctx context.Context) error {
 	l.r.update(func(s *state) {
 		if l.ended == nil {
-			l.r.endLocked(s, l.grant, reasonReleased)
+			l.r.endLocked(s, l.grant, errEnded(reasonReleased))
 		}
 	})
 	return l.r.quiet(ctx, func(op *operation) bool { return op.lease == l })

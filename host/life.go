@@ -97,7 +97,7 @@ func (r *resource) Retire(ctx context.Context) error {
 		return err
 	}
 	if first {
-		r.fenceAll(cause, reasonRevoked)
+		r.fenceAll(cause, errEnded(reasonRevoked))
 		go r.retire(try)
 	}
 	select {

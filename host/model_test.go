@@ -200,30 +200,12 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		},
 		"terminate":  func(t *rapid.T) { m.background(func() { _ = m.r.Terminate(ctx) }) },
 		"start":      func(t *rapid.T) { m.background(func() { _ = m.r.Start(ctx) }) },
-		"crash":      func(t *rapid.T) { m.last().end(reins.Errorf(reins.CodeBrowserEnded, "it crashed")) },
-		"loseDriver": func(t *rapid.T) { m.lastLink().end(reins.Errorf(reins.CodeTransportFailure, "lost")) },
+		"crash":      func(t *rapid.T) { m.anyCell().end(reins.Errorf(reins.CodeBrowserEnded, "it crashed")) },
+		"loseDriver": func(t *rapid.T) { m.anyLink().end(reins.Errorf(reins.CodeTransportFailure, "lost")) },
 		"pass":       func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 4000).Draw(t, "ms")) * time.Millisecond) },
 		"passLonger": func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(5, 90).Draw(t, "s")) * time.Second) },
 		"":           func(t *rapid.T) { synctest.Wait(); m.check(t) },
 	}
-}
-
-func (m *model) last() *fakeCell {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.cells) == 0 {
-		return &fakeCell{done: make(chan struct{})}
-	}
-	return m.cells[len(m.cells)-1]
-}
-
-func (m *model) lastLink() *fakeLink {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.links) == 0 {
-		return &fakeLink{done: make(chan struct{})}
-	}
-	return m.links[len(m.links)-1]
 }
 
 // check is what holds at every rest.

@@ -140,15 +140,15 @@ func (r *resource) selectedLocked() reins.TabID {
 	return ""
 }
 
-// fenceAll ends all authority, cancels all operations with cause, and lets
-// nothing in any more (QUI-4). The reason is what ended leases tell.
-func (r *resource) fenceAll(cause *reins.Error, reason string) {
+// fenceAll ends all authority, as ended tells, cancels all operations and lets
+// nothing in any more, for cause (QUI-4).
+func (r *resource) fenceAll(cause, ended *reins.Error) {
 	r.update(func(s *state) {
 		if s.fence == nil {
 			s.fence = cause
 		}
 		for _, g := range s.grants {
-			r.endLocked(s, g, reason)
+			r.endLocked(s, g, ended)
 		}
 		r.cancelLocked(s, cause, func(*operation) bool { return true })
 	})
