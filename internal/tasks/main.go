@@ -28,10 +28,11 @@ func main() {
 // options are what the command line says.
 type options struct {
 	program
-	seeds uint64
-	only  string
-	json  bool
-	trace bool
+	seeds   uint64
+	only    string
+	json    bool
+	trace   bool
+	miniwob string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -49,6 +50,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.only, "only", "", "only the tasks of these `names`, separated by commas; a name may end with *")
 	flags.Uint64Var(&o.seeds, "seeds", 1, "how many seeds for each task")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.StringVar(&o.miniwob, "miniwob", os.Getenv("MINIWOB"), "`directory` of a checkout of MiniWoB++: work on its pages instead")
 	flags.BoolVar(&o.trace, "trace", false, "show every call and answer, and what the server says, on standard error")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -62,9 +64,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// choose lists the tasks of the names, all when there are none.
-func choose(names string) ([]agents.Task, error) {
-	all := agents.All()
+// choose takes the tasks of the names, all when there are none.
+func choose(all []agents.Task, names string) ([]agents.Task, error) {
 	if names == "" {
 		return all, nil
 	}
@@ -92,14 +93,18 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int,
 	} else if err != nil {
 		return 2, err
 	}
-	chosen, err := choose(o.only)
+	tasks := agents.All()
+	if o.miniwob != "" {
+		tasks = agents.MiniWoB()
+	}
+	chosen, err := choose(tasks, o.only)
 	if err != nil {
 		return 2, err
 	}
 	if o.trace {
 		o.Stderr, o.Trace = stderr, stderr
 	}
-	all, err := runAll(ctx, o.program, chosen, o.seeds)
+	all, err := runAll(ctx, o, chosen)
 	if err != nil {
 		return 2, err
 	}
@@ -117,20 +122,20 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) (int,
 }
 
 // runAll runs every task with every seed over one server, in order.
-func runAll(ctx context.Context, p program, chosen []agents.Task, seeds uint64) ([]result, error) {
-	f, err := serve()
+func runAll(ctx context.Context, o options, chosen []agents.Task) ([]result, error) {
+	f, err := serve(o.miniwob)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	p.Allow = f.allow()
-	s, err := connect(ctx, p)
+	o.Allow = f.allow()
+	s, err := connect(ctx, o.program)
 	if err != nil {
 		return nil, err
 	}
-	s.trace = p.Trace
+	s.trace = o.Trace
 	var all []result
-	for seed := uint64(1); seed <= seeds; seed++ {
+	for seed := uint64(1); seed <= o.seeds; seed++ {
 		for _, t := range chosen {
 			all = append(all, run(ctx, s, f, t, seed))
 		}

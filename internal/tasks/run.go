@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/reins-browser/reins/internal/tasks/agents"
@@ -37,13 +38,19 @@ type field struct {
 	ended  chan struct{}
 }
 
-// serve puts the site on a free port of loopback; close ends it.
-func serve() (*field, error) {
+// serve puts the site on a free port of loopback, with MiniWoB++ when there is
+// a checkout; close ends it.
+func serve(checkout string) (*field, error) {
+	s := site.New()
+	if checkout != "" {
+		if err := s.MiniWoB(checkout); err != nil {
+			return nil, err
+		}
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := site.New()
 	f := &field{Site: s, Host: l.Addr().String(), server: &http.Server{Handler: s}, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
@@ -75,7 +82,11 @@ func run(ctx context.Context, s *session, f *field, task agents.Task, seed uint6
 	id := fmt.Sprintf("%s.%d.%d", task.Name, seed, time.Now().UnixNano())
 	defer f.Forget(id)
 	start := time.Now()
-	page, err := s.fresh(ctx, "http://"+f.Host+site.Path(task.Name, seed, id))
+	path := site.Path
+	if task.Elsewhere {
+		path = site.MiniWoBPath
+	}
+	page, err := s.fresh(ctx, "http://"+f.Host+path(strings.TrimPrefix(task.Name, "miniwob/"), seed, id))
 	if err != nil {
 		res.Detail = "opening the page: " + err.Error()
 		return res

@@ -33,7 +33,7 @@ func TestEveryPageHasAnAgentAndEveryAgentAPage(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	for names, want := range map[string]int{"": len(agents.All()), "login": 1, "login*": 2, "mail-*,cart": 5, "none": 0, "login,none*": 0} {
-		got, err := choose(names)
+		got, err := choose(agents.All(), names)
 		if len(got) != want || (err != nil) != (want == 0) {
 			t.Errorf("%q chooses %d tasks (%v), want %d", names, len(got), err, want)
 		}
@@ -99,7 +99,7 @@ func binary(t *testing.T) string {
 // TestTasksOverTheRealServer is the benchmark itself: every task that today's
 // verbs can do is done by an agent that has only tools and what they say.
 func TestTasksOverTheRealServer(t *testing.T) {
-	all, err := runAll(t.Context(), program{Reins: binary(t), Engine: "shell", Stderr: t.Output()}, agents.All(), 1)
+	all, err := runAll(t.Context(), options{program: program{Reins: binary(t), Engine: "shell", Stderr: t.Output()}, seeds: 1}, agents.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestTasksOverTheRealServer(t *testing.T) {
 // TestIdleAgentDoesNothing makes sure that a page never finds its task done
 // before anybody has acted, and that wrong acts are found wrong.
 func TestIdleAgentDoesNothing(t *testing.T) {
-	f, err := serve()
+	f, err := serve("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,9 @@ type Task struct {
 	Name  string
 	Run   func(*Agent)
 	Needs string // the verb that it waits for, when today's cannot do it
+	// Elsewhere says that its page is one of MiniWoB++, under the name behind
+	// the stroke.
+	Elsewhere bool
 }
 
 // All lists every task, in a fixed order, grouped as the files are.

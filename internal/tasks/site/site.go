@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-//go:embed pages lib.js lib.css
+//go:embed pages lib.js lib.css miniwob.js
 var files embed.FS
 
 var frame = template.Must(template.New("frame").Parse(`<!doctype html>
