@@ -78,20 +78,18 @@ func plainName(s string) bool {
 type steady struct {
 	file    *os.File
 	before  *unix.Stat_t
-	read    int64
 	changed *reins.Error
 }
 
 // Read implements io.Reader.
 func (r *steady) Read(p []byte) (int, error) {
 	n, err := r.file.Read(p)
-	r.read += int64(n)
 	if n > 0 || err == nil {
 		return n, err
 	}
+	// The time of change, which no program can set back, tells any write.
 	var now unix.Stat_t
-	if serr := unix.Fstat(int(r.file.Fd()), &now); serr != nil || r.read != r.before.Size ||
-		now.Size != r.before.Size || now.Mtim != r.before.Mtim {
+	if serr := unix.Fstat(int(r.file.Fd()), &now); serr != nil || now.Size != r.before.Size || now.Ctim != r.before.Ctim {
 		return 0, r.changed.Because(serr)
 	}
 	return 0, err

@@ -121,6 +121,13 @@ func TestAChangingDownloadIsNotTaken_ACT10(t *testing.T) {
 			return errors.Join(err, f.Close())
 		},
 		"shrinks":      func(p string) error { return os.Truncate(p, 10) },
+		"is rewritten and hides it": func(p string) error {
+			info, err := os.Stat(p)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.WriteFile(p, noise(9, 2*piece), 0o600), os.Chtimes(p, info.ModTime(), info.ModTime()))
+		},
 		"is rewritten": func(p string) error { return os.WriteFile(p, noise(9, 2*piece), 0o600) },
 	} {
 		s, stored := newStore(t, Options{})
