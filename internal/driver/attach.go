@@ -106,7 +106,7 @@ func (b *browser) letGo(session string) {
 func (b *browser) newTabLocked(info *target.Info) *tab {
 	t := &tab{
 		b: b, id: b.nextTabIDLocked(), target: info.TargetID, url: cmp.Or(info.URL, blankPage), title: titleOf(info),
-		frames: map[proto.FrameID]*frame{}, ended: make(chan struct{}),
+		frames: map[proto.FrameID]*frame{}, orphans: map[proto.FrameID]*document{}, ended: make(chan struct{}),
 		guards: map[*guard]struct{}{}, watchers: map[*watcher]struct{}{},
 	}
 	t.main = &frame{tab: t, id: proto.FrameID(info.TargetID), url: info.URL}
@@ -152,8 +152,9 @@ func (b *browser) openerLocked(t *tab) *effects {
 
 // setUp sends in one write all that a session needs, and lets its target run.
 func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
+	s.Send(page.Enable.Method, page.EnableParams{})
+	t.askFrames(s)
 	requests := []cdp.Request{
-		cdp.Prepare(page.Enable, page.EnableParams{}),
 		cdp.Prepare(page.SetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: true}),
 		cdp.Prepare(runtime.Enable, none),
 		cdp.Prepare(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
@@ -166,11 +167,6 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 		autoAttach("iframe"),
 	}
 	s.SendAll(append(requests, b.overrides(whole)...)...)
-	cdp.Then(s, page.GetFrameTree, none, func(got page.GetFrameTreeResult, err error) {
-		if err == nil {
-			t.mergeTree(s, got.FrameTree)
-		}
-	})
 	cdp.Then(s, runtime.RunIfWaitingForDebugger, none, func(_ proto.Empty, err error) {
 		if err == nil && whole {
 			b.mu.Lock()
@@ -225,7 +221,10 @@ func (b *browser) infoChanged(info *target.Info) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tabByTargetLocked(info.TargetID)
-	if title := titleOf(info); t != nil && t.title != title {
+	if t == nil || t.nav.unreachable != "" { // an error page's title is the browser's
+		return
+	}
+	if title := titleOf(info); t.title != title {
 		t.title = title
 		b.updatedLocked(t)
 	}
@@ -321,6 +320,9 @@ func (t *tab) attachedFrame(parent *cdp.Session, v target.EventAttachedToTarget)
 		under := t.frames[info.ParentFrameID]
 		if under == nil {
 			under = t.frameOfSessionLocked(parent)
+			if info.ParentFrameID != "" { // not told of yet
+				under = t.addFrameLocked(info.ParentFrameID, under)
+			}
 		}
 		f = t.addFrameLocked(proto.FrameID(info.TargetID), under)
 	}

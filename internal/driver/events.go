@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"slices"
 
 	proto "github.com/chromedp/cdproto/cdp"
@@ -119,34 +120,50 @@ func (t *tab) contextLocked(e cdp.Event) bool {
 		if jsonv2.Unmarshal(v.Context.AuxData, &aux) != nil || aux.Type != "isolated" {
 			return false
 		}
-		f := t.frames[aux.FrameID]
-		if f == nil {
-			return false
-		}
-		f.leaveLocked()
 		t.b.lastDoc++
-		f.doc = &document{
-			frame: f, number: t.b.lastDoc, session: e.Session,
+		d := &document{
+			number: t.b.lastDoc, session: e.Session,
 			context: v.Context.UniqueID, id: v.Context.ID, gone: make(chan struct{}),
+		}
+		if f := t.frames[aux.FrameID]; f != nil {
+			f.enterLocked(d)
+		} else if len(t.orphans) < mostOrphans {
+			t.orphans[aux.FrameID] = d
 		}
 	case runtime.ExecutionContextDestroyed.Method:
 		v, ok := cdp.Is(e, runtime.ExecutionContextDestroyed)
 		if !ok {
 			return false
 		}
-		t.main.eachLocked(func(f *frame) {
-			if f.doc != nil && f.doc.context == v.ExecutionContextUniqueID {
-				f.leaveLocked()
-			}
-		})
+		t.leaveAllLocked(func(d *document) bool { return d.context == v.ExecutionContextUniqueID })
 	case runtime.ExecutionContextsCleared.Method:
-		t.main.eachLocked(func(f *frame) {
-			if f.doc != nil && f.doc.session == e.Session {
-				f.leaveLocked()
-			}
-		})
+		t.leaveAllLocked(func(d *document) bool { return d.session == e.Session })
 	}
 	return true
+}
+
+// mostOrphans bounds the documents whose frames have not been told of yet.
+const mostOrphans = 1000
+
+// leaveAllLocked ends the documents that match.
+func (t *tab) leaveAllLocked(match func(*document) bool) {
+	t.main.eachLocked(func(f *frame) {
+		if f.doc != nil && match(f.doc) {
+			f.leaveLocked()
+		}
+	})
+	for id, d := range t.orphans {
+		if match(d) {
+			delete(t.orphans, id)
+		}
+	}
+}
+
+// enterLocked gives the frame its next document.
+func (f *frame) enterLocked(d *document) {
+	f.leaveLocked()
+	d.frame = f
+	f.doc = d
 }
 
 // leaveLocked ends the frame's document as one that can be worked on.
@@ -214,6 +231,12 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 	}
 	f.session = s
 	t.describeLocked(f, v.Frame)
+	if v.Type == page.NavigationTypeBackForwardCacheRestore {
+		f.phase = phaseLoaded
+		t.askFrames(s) // those inside it came back without a word
+		t.arrivedLocked(f, v.Frame)
+		return
+	}
 	for _, c := range slices.Clone(f.children) {
 		t.removeFrameLocked(c)
 	}
@@ -221,27 +244,29 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 		t.b.lastDoc++
 		next := *f.doc
 		next.number, next.gone = t.b.lastDoc, make(chan struct{})
-		f.leaveLocked()
-		f.doc = &next
+		f.enterLocked(&next)
 	}
 	f.phase = phaseCommitted
-	if v.Type == page.NavigationTypeBackForwardCacheRestore {
-		f.phase = phaseLoaded
-	}
+	t.arrivedLocked(f, v.Frame)
+}
+
+// arrivedLocked notes that a document is there, if it is the tab's.
+func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	if f != t.main {
 		return
 	}
 	t.crashed = false
 	t.chooser = nil
 	t.nav.commits++
-	t.nav.unreachable = v.Frame.UnreachableURL
+	t.nav.arrived = keepLast(append(t.nav.arrived, v.LoaderID))
+	t.nav.unreachable = v.UnreachableURL
 	t.b.tellLocked("tab_updated", t)
 }
 
 // describeLocked takes in what the browser says of a frame's document.
 func (t *tab) describeLocked(f *frame, v *proto.Frame) {
 	f.loader, f.name = v.LoaderID, v.Name
-	f.url = v.URL + v.URLFragment
+	f.url = cmp.Or(v.URL+v.URLFragment, blankPage)
 	if v.UnreachableURL != "" {
 		f.url = v.UnreachableURL
 	}
@@ -277,7 +302,20 @@ func (t *tab) addFrameLocked(id proto.FrameID, parent *frame) *frame {
 	f := &frame{tab: t, id: id, parent: parent, session: parent.session}
 	parent.children = append(parent.children, f)
 	t.frames[id] = f
+	if d := t.orphans[id]; d != nil {
+		delete(t.orphans, id)
+		f.enterLocked(d)
+	}
 	return f
+}
+
+// moveLocked puts a frame below another parent, last.
+func (t *tab) moveLocked(f, parent *frame) {
+	if at := slices.Index(f.parent.children, f); at >= 0 {
+		f.parent.children = slices.Delete(f.parent.children, at, at+1)
+	}
+	f.parent = parent
+	parent.children = append(parent.children, f)
 }
 
 func (t *tab) removeFrameLocked(f *frame) {
@@ -290,6 +328,16 @@ func (t *tab) removeFrameLocked(f *frame) {
 	})
 }
 
+// askFrames has the frames that live on a session taken in, in order with its
+// events.
+func (t *tab) askFrames(s *cdp.Session) {
+	cdp.Then(s, page.GetFrameTree, none, func(got page.GetFrameTreeResult, err error) {
+		if err == nil {
+			t.mergeTree(s, got.FrameTree)
+		}
+	})
+}
+
 // mergeTree takes in the frames that a session had before it was attached.
 func (t *tab) mergeTree(s *cdp.Session, tree *page.FrameTree) {
 	t.b.mu.Lock()
@@ -299,6 +347,8 @@ func (t *tab) mergeTree(s *cdp.Session, tree *page.FrameTree) {
 		f := t.frames[tree.Frame.ID]
 		if f == nil {
 			f = t.addFrameLocked(tree.Frame.ID, parent)
+		} else if parent != nil && f.parent != parent {
+			t.moveLocked(f, parent)
 		}
 		if f.session != s && f.session != nil && f != t.main && parent != nil && f.session != parent.session {
 			return // it has moved to a process of its own meanwhile

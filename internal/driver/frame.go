@@ -23,7 +23,7 @@ type frame struct {
 	tab      *tab
 	id       proto.FrameID
 	parent   *frame
-	children []*frame     // in the order of the frame tree, which is that of window.frames
+	children []*frame     // in the order in which they became known; their elements (owner) say where they are
 	session  *cdp.Session // that its document's events arrive on
 	url      string
 	name     string
@@ -59,8 +59,8 @@ type placed struct {
 	parent int
 }
 
-// documents lists the tab's current documents, each before those inside it, in
-// the order of the frame tree. Frames whose world is not known yet get one
+// documents lists the tab's current documents, each before those inside it.
+// Frames whose world is not known yet get one
 // first; those that cannot be read (still being made, gone) are left out with
 // what is in them.
 func (t *tab) documents(ctx context.Context) ([]placed, error) {

@@ -68,9 +68,18 @@ func launch(tb testing.TB, engine reins.Engine, flags ...string) *chromium {
 	if err := os.Mkdir(c.downloads, 0o700); err != nil {
 		tb.Fatal(err)
 	}
+	profile := filepath.Join(home, "profile")
+	if err := os.Mkdir(profile, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	// No scheme of HTTP authentication: a question for credentials is an answer
+	// of status 401, never a prompt that waits for a person (NAV-5).
+	if err := os.WriteFile(filepath.Join(profile, "Local State"), []byte(`{"auth":{"schemes":""}}`), 0o600); err != nil {
+		tb.Fatal(err)
+	}
 	c.cmd = exec.Command(programs[engine], append([]string{
 		"--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--password-store=basic",
-		"--user-data-dir=" + filepath.Join(home, "profile"), "--disable-background-networking", "--disable-component-update",
+		"--user-data-dir=" + profile, "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-default-apps", "--no-pings", "--disable-gpu", "--disable-software-rasterizer",
 		"--disable-field-trial-config", "--disable-breakpad", "--gaia-url=http://127.0.0.1:1",
 		"--component-updater=url-source=http://127.0.0.1:1/",

@@ -102,7 +102,31 @@ func (v *voyage) start(ctx context.Context, to string) error {
 	}
 	v.loader, v.fault, v.file = got.LoaderID, got.ErrorText, got.IsDownload
 	v.same = got.LoaderID == "" && got.ErrorText == "" && !got.IsDownload
+	if v.fault != "" && !v.aborted() {
+		v.awaitErrorPage(ctx)
+	}
 	return nil
+}
+
+// aborted: the browser shows no error page then.
+func (v *voyage) aborted() bool { return v.fault == "net::ERR_ABORTED" }
+
+// awaitErrorPage waits for the browser's error page, so that it is not taken
+// for what a later navigation led to.
+func (v *voyage) awaitErrorPage(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = v.b.await(short, func() bool { return slices.Contains(v.t.nav.arrived, v.loader) || v.t.blockedLocked() != nil })
+}
+
+// thereLocked reports whether the navigation's document, or one that came
+// after it, is in place.
+func (v *voyage) thereLocked() bool {
+	nav := &v.t.nav
+	if v.loader == "" {
+		return nav.commits > v.commits
+	}
+	return slices.Contains(nav.arrived, v.loader)
 }
 
 // unlessDialog waits for done, or until the page shows a dialog, crashes or
@@ -114,7 +138,7 @@ func (v *voyage) unlessDialog(ctx context.Context, done <-chan struct{}) error {
 		v.b.waiters = append(v.b.waiters, changed)
 		blocked := v.t.blockedLocked()
 		crashed := blocked != nil && blocked.Code == reins.CodePageCrashed // may be from before
-		committed := v.t.nav.commits > v.commits
+		committed := v.t.nav.commits > v.commits && !crashed
 		v.b.mu.Unlock()
 		switch {
 		case blocked != nil && committed:
@@ -157,9 +181,9 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 	err = v.b.await(ctx, func() bool {
 		nav := &v.t.nav
 		switch {
-		case v.t.blockedLocked() != nil && (!v.t.crashed || nav.commits > v.commits):
+		case v.t.blockedLocked() != nil && (!v.t.crashed || v.thereLocked()):
 			return true
-		case nav.commits > v.commits:
+		case v.thereLocked():
 			met = v.t.main.phase >= v.want && v.t.main.doc != nil || nav.unreachable != ""
 			return met
 		case nav.within > v.within && v.loader == "":
@@ -170,7 +194,7 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 	})
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
-	there := v.t.nav.commits > v.commits
+	there := v.thereLocked()
 	switch {
 	case err == nil && !there && !met:
 		if blocked := v.t.blockedLocked(); blocked != nil {
@@ -209,7 +233,7 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	v.b.mu.Lock()
 	answer := v.answerLocked()
 	fault := v.fault
-	if fault == "" && v.t.nav.commits > v.commits && v.t.nav.unreachable != "" {
+	if fault == "" && v.thereLocked() && v.t.nav.unreachable != "" {
 		fault = v.faultOfErrorPageLocked()
 	}
 	crashed := v.t.crashed
@@ -219,7 +243,7 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 		return errCrashed(v.t)
 	case answer.refusal != "":
 		return errRefused(answer.url, answer.refusal)
-	case fault == "net::ERR_ABORTED" && answer.status != 0 && answer.status < 400:
+	case v.aborted() && answer.status != 0 && answer.status < 400:
 		v.x.reply.Result.Notes = append(v.x.reply.Result.Notes,
 			fmt.Sprintf("the server answered with status %d and no page, so tab %s still shows the page before", answer.status, v.t.id))
 		met = true
@@ -243,7 +267,13 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 func (v *voyage) describe(ctx context.Context) (address, title string, loading bool) {
 	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if d, err := v.t.document(short); err == nil {
+	v.b.mu.Lock()
+	failed := v.t.nav.unreachable != ""
+	if failed { // the title is the browser's
+		v.t.title = ""
+	}
+	v.b.mu.Unlock()
+	if d, err := v.t.document(short); err == nil && !failed {
 		var now string
 		if d.eval(short, "() => document.title", &now) == nil {
 			v.b.mu.Lock()
@@ -331,7 +361,7 @@ func (v *voyage) explain(ctx context.Context, limit time.Duration, err error) er
 	}
 	v.t.pageSession().Send(page.StopLoading.Method, nil)
 	v.b.mu.Lock()
-	answered := v.t.nav.commits > v.commits
+	answered := v.thereLocked()
 	v.b.mu.Unlock()
 	if answered {
 		return reins.Errorf(reins.CodeTimeout, "%.200q was loaded but does not answer after %s; its scripts keep it busy", v.given, limit).In(reins.PhaseAction)

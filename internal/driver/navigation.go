@@ -11,9 +11,10 @@ import (
 // navigation is what is known of the main frame's newest navigations. Its
 // fields are guarded by browser.mu.
 type navigation struct {
-	commits     int // documents that the main frame was given
-	within      int // changes of address inside a document
-	began       int // navigations that started
+	commits     int              // documents that the main frame was given
+	arrived     []proto.LoaderID // of them, newest last; bounded
+	within      int              // changes of address inside a document
+	began       int              // navigations that started
 	started     []proto.LoaderID
 	unreachable string     // address of the error page shown now; "" for a page
 	responses   []response // to document requests, newest last; bounded

@@ -3,6 +3,7 @@ package driver
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/reins-browser/reins"
@@ -46,6 +47,12 @@ func address(given string, policy reins.NavigationPolicy) (string, error) {
 	return s, nil
 }
 
+// known are the schemes that are taken for one whatever follows.
+var known = []string{
+	"http", "https", "about", "javascript", "data", "blob", "file", "filesystem", "chrome", "chrome-extension",
+	"chrome-untrusted", "devtools", "view-source", "ftp", "ws", "wss", "mailto", "tel", "sms", "intent", "urn", "isolated-app",
+}
+
 // schemeOf returns the scheme an address begins with. "host:8080/path" has
 // none: what follows the colon is a port.
 func schemeOf(s string) (string, bool) {
@@ -60,7 +67,10 @@ func schemeOf(s string) (string, bool) {
 			return "", false
 		}
 	}
-	rest := s[colon+1:]
+	scheme, rest := strings.ToLower(s[:colon]), s[colon+1:]
+	if slices.Contains(known, scheme) {
+		return scheme, true
+	}
 	port := 0
 	for port < len(rest) && rest[port] >= '0' && rest[port] <= '9' {
 		port++
@@ -68,7 +78,7 @@ func schemeOf(s string) (string, bool) {
 	if port > 0 && port <= 5 && (port == len(rest) || strings.IndexByte("/?#", rest[port]) >= 0) {
 		return "", false
 	}
-	return strings.ToLower(s[:colon]), true
+	return scheme, true
 }
 
 // allowed applies the resource's rules over hosts (NAV-3).

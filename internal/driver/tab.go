@@ -21,7 +21,8 @@ type tab struct {
 	session *cdp.Session // of the page; replaced when it was lost while the page lives
 	opener  *tab
 	main    *frame
-	frames  map[proto.FrameID]*frame // main and all below it, in whatever process
+	frames  map[proto.FrameID]*frame    // main and all below it, in whatever process
+	orphans map[proto.FrameID]*document // of frames that were not told of yet
 	url     string
 	title   string
 

@@ -35,7 +35,9 @@ func (b *testBrowser) ids() string {
 	return strings.Join(out, " ")
 }
 
-func (b *testBrowser) selectedID() reins.TabID { return b.listTabs(context.Background()).Result.Selected }
+func (b *testBrowser) selectedID() reins.TabID {
+	return b.listTabs(context.Background()).Result.Selected
+}
 
 // TAB-2, TAB-3: names of tabs, selection, closing.
 func TestTabs(t *testing.T) {

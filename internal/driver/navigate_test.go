@@ -1,0 +1,222 @@
+package driver
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reins-browser/reins"
+)
+
+// NAV-1, NAV-4: what the server answers is what navigate says.
+func TestNavigateAnswers(t *testing.T) {
+	mux := http.NewServeMux()
+	html := func(path string, status int, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		})
+	}
+	html("/{$}", 200, "<title>Home</title>")
+	html("/missing", 404, "<title>Missing</title>")
+	html("/broken", 500, "<title>Broken</title>")
+	html("/bare", 404, "")
+	html("/untitled", 200, "<p>text")
+	html("/script", 200, `<title>Script</title><script>location.replace("/")</script>`)
+	html("/meta", 200, `<title>Meta</title><meta http-equiv=refresh content="0;url=/">`)
+	mux.Handle("/redirect", http.RedirectHandler("/missing", http.StatusFound))
+	mux.Handle("/loop", http.RedirectHandler("/loop", http.StatusFound))
+	mux.HandleFunc("/empty", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("/secret", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="inner"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, "<title>Sign in</title>")
+	})
+	mux.HandleFunc("/refused", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Reins-Egress", "private address")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, "<title>Refused</title>")
+	})
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
+	s := serve(t, mux)
+	secure := httptest.NewUnstartedServer(mux)
+	secure.TLS = &tls.Config{}
+	secure.Config.ErrorLog = quietLog()
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + closed.Addr().String()
+	closed.Close()
+	tests := []struct {
+		url    string
+		status int
+		title  string
+		end    string // of the final address
+		code   reins.Code
+		words  string
+	}{
+		{url: "/", status: 200, title: "Home", end: "/"},
+		{url: "/missing", status: 404, title: "Missing", end: "/missing"},
+		{url: "/broken", status: 500, title: "Broken", end: "/broken"},
+		{url: "/untitled", status: 200, end: "/untitled"},
+		{url: "/redirect", status: 404, title: "Missing", end: "/missing"},
+		{url: "/bare", status: 404, end: "/bare"},
+		{url: "/empty", status: 204, end: ""},
+		{url: "/secret", status: 401, title: "Sign in", end: "/secret"},
+		{url: "about:blank", end: "about:blank"},
+		{url: "/loop", code: reins.CodeNavigationFailed, words: "redirects for ever"},
+		{url: "/refused", code: reins.CodeEgressDenied, words: `"private address"`},
+		{url: "/cut", code: reins.CodeNavigationFailed, words: "without an answer"},
+		{url: nobody, code: reins.CodeNavigationFailed, words: "nothing listens"},
+		{url: "http://nowhere.invalid/", code: reins.CodeNavigationFailed, words: "cannot be resolved"},
+		{url: secure.URL, code: reins.CodeNavigationFailed, words: "TLS: its certificate"},
+		{url: strings.Replace(s.URL, "http:", "https:", 1), code: reins.CodeNavigationFailed, words: "TLS"},
+		{url: "http://127.0.0.1:22/", code: reins.CodeNavigationFailed, words: "do not connect to that port"},
+		{url: "javascript:1", code: reins.CodeNavigationBlocked, words: "javascript"},
+		{url: "file:///etc/passwd", code: reins.CodeNavigationBlocked, words: "file"},
+		{url: "http://", code: reins.CodeInvalidInput, words: "with a host"},
+	}
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		for _, test := range tests {
+			url := test.url
+			if strings.HasPrefix(url, "/") {
+				url = s.URL + url
+			}
+			began := time.Now()
+			r, err := b.try(reins.Navigate{URL: url})
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("%s took %v", test.url, took)
+			}
+			if test.code != "" {
+				wantCode(t, err, test.code)
+				if err == nil || !strings.Contains(err.Error(), test.words) || strings.Contains(err.Error(), "ERR_") {
+					t.Errorf("%s: %v, want words %q and no bare code", test.url, err, test.words)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", test.url, err)
+				continue
+			}
+			n := r.Result.Navigation
+			if n.Status != test.status || n.Title != test.title || !strings.HasSuffix(n.URL, test.end) || !n.Waited {
+				t.Errorf("%s: %+v, want status %d, title %q", test.url, n, test.status, test.title)
+			}
+			if test.status == 204 && len(r.Result.Notes) == 0 {
+				t.Errorf("%s: nothing is said about the page that stays", test.url)
+			}
+		}
+		// Where the page itself goes on at once, the navigation ends there or on
+		// the way, and the page can be used.
+		for _, path := range []string{"/script", "/meta"} {
+			b.open(t, s.URL+path)
+			b.eventually(t, path+" went on", func() bool { return b.selected.url == s.URL+"/" && b.selected.main.phase == phaseLoaded })
+		}
+	})
+}
+
+func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// NAV-1: the wait conditions, history, and pages that never finish.
+func TestNavigateWaits(t *testing.T) {
+	release := make(chan struct{})
+	mux := http.NewServeMux()
+	page := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, body)
+		})
+	}
+	page("/{$}", "<title>Home</title>")
+	page("/img", `<title>Image</title><img src=/hang>`)
+	page("/parse", `<title>Script</title><script src=/hang></script>`)
+	mux.HandleFunc("/hang", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<title>Slow</title><p>first part")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	s := serve(t, mux)
+	defer close(release)
+	short := reins.Duration(500 * time.Millisecond)
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		for _, test := range []struct {
+			path, wait      string
+			waited, loading bool
+		}{
+			{"/", "load", true, false},
+			{"/img", "", true, true},
+			{"/img", "load", false, true},
+			{"/parse", "commit", true, true},
+			{"/parse", "", false, true},
+			{"/slow", "commit", true, true},
+			{"/slow", "domcontentloaded", false, true},
+		} {
+			r := b.act(t, reins.Navigate{URL: s.URL + test.path, Wait: test.wait, Timeout: short})
+			n := r.Result.Navigation
+			if n.Waited != test.waited || n.Loading != test.loading || n.Status != 200 {
+				t.Errorf("%s until %s: %+v", test.path, test.wait, n)
+			}
+			if test.wait != "commit" && n.Title == "" {
+				t.Errorf("%s: no title", test.path)
+			}
+		}
+		_, err := b.try(reins.Navigate{URL: s.URL + "/hang", Timeout: short})
+		wantCode(t, err, reins.CodeTimeout)
+		r := b.open(t, s.URL+"/")
+		for _, test := range []struct{ way, title string }{{"back", "Slow"}, {"forward", "Home"}, {"reload", "Home"}} {
+			r = b.act(t, reins.Navigate{URL: test.way, Wait: "commit"})
+			if n := r.Result.Navigation; n.Title != test.title && n.URL != s.URL+"/slow" {
+				t.Errorf("%s: %+v", test.way, n)
+			}
+		}
+		_, err = b.try(reins.Navigate{URL: "forward"})
+		wantCode(t, err, reins.CodeInvalidState)
+	})
+}
+
+// NAV-5: an endless question for credentials blocks neither the document nor
+// what it loads.
+func TestCredentials(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="inner"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, `<title>Home</title><img src=/secret>`)
+	})
+	s := serve(t, mux)
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		r := b.act(t, reins.Navigate{URL: s.URL, Wait: "load", Timeout: reins.Duration(3 * time.Second)})
+		if !r.Result.Navigation.Waited {
+			t.Errorf("an image that asks for credentials holds up the page: %+v", r.Result.Navigation)
+		}
+		got := b.pageScript(t, b.tabNow(), `Promise.race([fetch("/secret").then(r => String(r.status)), new Promise(d => setTimeout(() => d("hangs"), 3000))])`)
+		if got != "401" {
+			t.Errorf("fetch: %s", got)
+		}
+	})
+}
