@@ -58,22 +58,26 @@ func (s suite) run(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		run  func(*testing.T, suite)
+		only reins.Engine // empty: each
 	}{
-		{"Doors_CELL1_CELL3", testDoors},
-		{"Identity_CELL9", testIdentity},
-		{"Confined_CELL4", testConfined},
-		{"WebGL_CELL4", testWebGL},
-		{"CloseKeepsTheProfile_CELL6", testClose},
-		{"Kill_CELL5", testKill},
-		{"BrowserDies_CELL5", testBrowserDies},
-		{"InitDies_CELL5", testInitDies},
-		{"ParentDies_CELL5_OVW1", testParentDies},
-		{"RandomKills_CELL5", testRandomKills},
-		{"Memory_CELL7", testMemory},
-		{"Disk_CELL7", testDisk},
-		{"Files_CELL3", testFiles},
-		{"StartRefused", testStartRefused},
-		{"StartCancelled", testStartCancelled},
+		{"Doors_CELL1_CELL3", testDoors, ""},
+		{"Identity_CELL9", testIdentity, ""},
+		{"Confined_CELL4", testConfined, ""},
+		{"WebGL_CELL4", testWebGL, ""},
+		{"CloseKeepsTheProfile_CELL6", testClose, ""},
+		{"Kill_CELL5", testKill, ""},
+		{"BrowserDies_CELL5", testBrowserDies, ""},
+		{"InitDies_CELL5", testInitDies, ""},
+		{"ParentDies_CELL5_OVW1", testParentDies, ""},
+		{"RandomKills_CELL5", testRandomKills, ""},
+		{"Memory_CELL7", testMemory, ""},
+		{"Disk_CELL7", testDisk, ""},
+		{"Files_CELL3", testFiles, ""},
+		{"StartRefused", testStartRefused, ""},
+		{"StartCancelled", testStartCancelled, ""},
+		// The shell reads no managed policies (CELL-13).
+		{"Schemes_NAV2", testSchemes, reins.EngineFull},
+		{"Navigation_NAV3", testNavigation, reins.EngineFull},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

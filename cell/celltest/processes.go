@@ -95,7 +95,10 @@ func waitGone(t *testing.T, profile string, list []process) time.Duration {
 		case len(left) == 0:
 			return took
 		case took > time.Second:
-			t.Fatalf("%d of %d processes are there after %s: %+v", len(left), len(list), took, left)
+			for _, p := range left {
+				t.Logf("%d %.60q is in state %q", p.pid, p.command, statusOf(t, p.pid)["State"])
+			}
+			t.Fatalf("%d of %d processes are there after %s", len(left), len(list), took)
 		}
 		pause(t)
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -68,6 +69,7 @@ func policies(s cell.Spec) ([]byte, error) {
 		"ComponentUpdatesEnabled":      false,
 
 		// Devices and prompts that no one answers.
+		"AuthSchemes":                        "", // HTTP authentication is an answer of status 401, not a prompt that waits (NAV-5)
 		"AudioCaptureAllowed":                false,
 		"VideoCaptureAllowed":                false,
 		"ScreenCaptureAllowed":               false,
@@ -91,57 +93,99 @@ func policies(s cell.Spec) ([]byte, error) {
 }
 
 // urlFilters compiles a navigation policy into Chromium's two lists (NAV-3).
-// Deny wins over allow; there, the filter with the longer host wins, then the
-// one that excludes subdomains, then the longer path, then allow. The path of
-// what is denied is "/" for that reason.
+//
+// There, among the filters that match, one that excludes subdomains wins over
+// one that does not, then the longer host, then the longer path. So each host
+// that a rule names gets a filter for itself and one for what is below it, as
+// far as they differ from what already holds there, and a port that is decided
+// differently gets one with the path "/", which wins over the one without.
 func urlFilters(n reins.NavigationPolicy) (block, allow []string, err error) {
-	denied, err := parseHostRules(n.Deny)
-	if err != nil {
-		return nil, nil, err
-	}
-	allowed, err := parseHostRules(n.Allow)
+	p, err := parseRules(n)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, scheme := range blockedSchemes {
 		block = append(block, scheme+":*")
 	}
-	for _, d := range denied {
-		block = append(block, d.filters("/")...)
-		apex := hostRule{host: d.host, port: d.port}
-		if d.below && !covered(apex, denied) && (len(allowed) == 0 || covered(apex, allowed)) {
-			allow = append(allow, apex.filters("/")...)
-		}
+	outside := slices.Repeat([]bool{len(p.allow) == 0}, len(p.ports))
+	if !outside[0] {
+		block, allow = append(block, "*"), append(allow, "about:blank", "about:srcdoc")
 	}
-	if len(allowed) > 0 {
-		block = append(block, "*")
-		allow = append(allow, "about:blank", "about:srcdoc")
-	}
-	for _, a := range allowed {
-		if covered(a, denied) {
-			continue
-		}
-		allow = append(allow, a.filters("")...)
-		if apex := (hostRule{host: a.host, port: a.port}); a.below && !covered(apex, allowed) {
-			block = append(block, apex.filters("")...)
-		}
-		for _, d := range denied { // a denied port of an allowed host
-			anyPort := hostRule{host: d.host, below: d.below}
-			if d.port != "" && a.port == "" && anyPort.covers(a) {
-				block = append(block, hostRule{host: a.host, port: d.port, below: a.below}.filters("/")...)
+	emit := func(r hostRule, verdicts []bool) {
+		for i, ok := range verdicts {
+			if i > 0 && ok == verdicts[0] {
+				continue
+			}
+			r.port = p.ports[i]
+			if ok {
+				allow = append(allow, r.filters()...)
+			} else {
+				block = append(block, r.filters()...)
 			}
 		}
 	}
-	block, allow = unique(block), unique(allow)
+	below := map[string][]bool{}
+	for _, host := range p.hosts {
+		holds := outside
+		for parent := host; parent != ""; {
+			_, parent, _ = strings.Cut(parent, ".")
+			if v, ok := below[parent]; ok {
+				holds = v
+				break
+			}
+		}
+		below[host] = p.verdicts(host, true)
+		if !slices.Equal(below[host], holds) {
+			emit(hostRule{host: host, below: true}, below[host])
+		}
+		if own := p.verdicts(host, false); !slices.Equal(own, below[host]) {
+			emit(hostRule{host: host}, own)
+		}
+	}
 	if len(block) > filtersMax || len(allow) > filtersMax {
 		return nil, nil, reins.Errorf(reins.CodeInvalidInput, "the navigation policy needs %d block and %d allow filters, above Chromium's bound of %d; use fewer or wider hosts", len(block), len(allow), filtersMax)
 	}
 	return block, allow, nil
 }
 
-func unique(list []string) []string {
-	slices.Sort(list)
-	return slices.Compact(list)
+// rules are a parsed navigation policy.
+type rules struct {
+	allow, deny []hostRule
+	hosts       []string // that any rule names, a host after those above it
+	ports       []string // that any rule names, after "", which stands for all others
+}
+
+func parseRules(n reins.NavigationPolicy) (rules, error) {
+	p := rules{ports: []string{""}}
+	for _, list := range []struct {
+		entries []string
+		into    *[]hostRule
+	}{{n.Allow, &p.allow}, {n.Deny, &p.deny}} {
+		for _, entry := range list.entries {
+			r, ok := parseHostRule(strings.ToLower(entry))
+			if !ok {
+				return p, reins.Errorf(reins.CodeInvalidInput, "navigation rule %q is not a host such as \"example.com\", \"*.example.com\" or \"example.com:8443\"", entry)
+			}
+			*list.into = append(*list.into, r)
+			p.hosts, p.ports = append(p.hosts, r.host), append(p.ports, r.port)
+		}
+	}
+	slices.Sort(p.ports)
+	p.ports = slices.Compact(p.ports)
+	slices.SortFunc(p.hosts, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	p.hosts = slices.Compact(p.hosts)
+	return p, nil
+}
+
+// verdicts says for each port whether host, or a nameless host below it, may be
+// navigated to: deny wins, and with allow rules only what they name may.
+func (p rules) verdicts(host string, below bool) []bool {
+	all := make([]bool, len(p.ports))
+	for i, port := range p.ports {
+		names := func(r hostRule) bool { return r.names(host, below, port) }
+		all[i] = !slices.ContainsFunc(p.deny, names) && (len(p.allow) == 0 || slices.ContainsFunc(p.allow, names))
+	}
+	return all
 }
 
 // hostRule is one entry of a navigation policy: a host, or everything below it.
@@ -149,17 +193,6 @@ type hostRule struct {
 	host  string
 	port  string
 	below bool // "*.host": its subdomains and not itself
-}
-
-func parseHostRules(entries []string) ([]hostRule, error) {
-	rules := make([]hostRule, len(entries))
-	for i, entry := range entries {
-		var ok bool
-		if rules[i], ok = parseHostRule(strings.ToLower(entry)); !ok {
-			return nil, reins.Errorf(reins.CodeInvalidInput, "navigation rule %q is not a host such as \"example.com\", \"*.example.com\" or \"example.com:8443\"", entry)
-		}
-	}
-	return rules, nil
 }
 
 func parseHostRule(entry string) (hostRule, bool) {
@@ -179,33 +212,26 @@ func parseHostRule(entry string) (hostRule, bool) {
 	return r, valid
 }
 
-func covered(o hostRule, rules []hostRule) bool {
-	return slices.ContainsFunc(rules, func(r hostRule) bool { return r.covers(o) })
-}
-
-// covers reports whether every address that o names is one that r names.
-func (r hostRule) covers(o hostRule) bool {
+// names reports whether r is about host, or about what is below it.
+func (r hostRule) names(host string, below bool, port string) bool {
 	switch {
-	case r.port != "" && r.port != o.port:
+	case r.port != "" && r.port != port:
 		return false
-	case !r.below:
-		return !o.below && r.host == o.host
-	case o.below && r.host == o.host:
-		return true
+	case r.below:
+		return strings.HasSuffix(host, "."+r.host) || below && host == r.host
 	}
-	return strings.HasSuffix(o.host, "."+r.host)
+	return !below && host == r.host
 }
 
 // filters writes r in Chromium's form, where a host includes its subdomains
-// unless a dot precedes it. A path makes the filter win over the same host
-// without one.
-func (r hostRule) filters(path string) []string {
-	host := r.host
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil && !r.below {
-		host = "." + host
+// unless a dot precedes it. Addresses have none.
+func (r hostRule) filters() []string {
+	at := r.host
+	if _, err := netip.ParseAddr(strings.Trim(at, "[]")); err != nil && !r.below {
+		at = "." + at
 	}
 	if r.port != "" {
-		host += ":" + r.port
+		at += ":" + r.port + "/"
 	}
-	return []string{"http://" + host + path, "https://" + host + path}
+	return []string{"http://" + at, "https://" + at}
 }
