@@ -338,3 +338,25 @@ func TestPurgeTakesExactlyTheResource_ART5(t *testing.T) {
 		t.Errorf("%d files stay", n)
 	}
 }
+
+// ART-5: a purge that comes when all is written but nothing is listed yet still
+// takes it.
+func TestPurgeAtTheLastMoment_ART5(t *testing.T) {
+	s, path := newStore(t, Options{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.disk.sync = func(f *os.File) error {
+		if f == s.dir { // the last step of a put
+			wantCode(t, s.Purge(ended, key), reins.CodeCancelled)
+		}
+		return f.Sync()
+	}
+	_, err := s.Put(t.Context(), shot(key), strings.NewReader("x"), 0)
+	wantCode(t, err, reins.CodeRetired)
+	if n, _ := onDisk(t, path); n != 0 || len(s.List(Access{Key: key})) != 0 {
+		t.Errorf("%d files stay", n)
+	}
+	if n, b := s.Usage(key); n != 0 || b != 0 {
+		t.Errorf("%d artifacts with %d bytes stay charged", n, b)
+	}
+}

@@ -120,7 +120,7 @@ func TestAChangingDownloadIsNotTaken_ACT10(t *testing.T) {
 			_, err = f.Write([]byte("more"))
 			return errors.Join(err, f.Close())
 		},
-		"shrinks":      func(p string) error { return os.Truncate(p, 10) },
+		"shrinks": func(p string) error { return os.Truncate(p, 10) },
 		"is rewritten and hides it": func(p string) error {
 			info, err := os.Stat(p)
 			if err != nil {
