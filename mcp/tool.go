@@ -56,8 +56,8 @@ const refAbout = "ref from a snapshot"
 var (
 	tabParameter      = parameter{name: "tab", kind: text, about: "tab ID, default the ref's or selected one"}
 	snapshotParameter = parameter{name: "snapshot", kind: boolean, about: "also return what changed on the page"}
-	waitParameter     = parameter{name: "wait", kind: text, enum: []string{"commit", "domcontentloaded", "load"}}
-	timeoutParameter  = parameter{name: "timeout_ms", kind: integer}
+	waitParameter     = parameter{name: "wait", kind: text, about: "until when", enum: []string{"commit", "domcontentloaded", "load"}}
+	timeoutParameter  = parameter{name: "timeout_ms", kind: integer, about: "default 30000"}
 	keyParameter      = parameter{name: "key", kind: text, required: true, about: "Enter, Escape, Control+A, é"}
 )
 
@@ -90,8 +90,8 @@ var tools = []tool{
 		about: "Take a picture of what is visible, of the full page, or of an element.",
 		parameters: []parameter{
 			{name: "ref", kind: text, about: "only this element"},
-			{name: "full_page", kind: boolean},
-			{name: "format", kind: text, enum: []string{"png", "jpeg", "webp"}},
+			{name: "full_page", kind: boolean, about: "not only what is visible"},
+			{name: "format", kind: text, about: "default png", enum: []string{"png", "jpeg", "webp"}},
 			{name: "image", kind: boolean, about: "false: only store it"},
 		},
 	},
@@ -100,10 +100,10 @@ var tools = []tool{
 		about: "Click an element once it can be clicked. Returns what that set off.",
 		parameters: []parameter{
 			{name: "ref", kind: text, required: true, about: refAbout},
-			{name: "button", kind: text, enum: []string{"left", "middle", "right"}},
+			{name: "button", kind: text, about: "default left", enum: []string{"left", "middle", "right"}},
 			{name: "count", kind: integer, about: "2: double click"},
-			{name: "modifiers", kind: texts, enum: []string{"Alt", "Control", "Meta", "Shift"}},
-			{name: "position", kind: point, about: "x, y in the element, CSS pixels"},
+			{name: "modifiers", kind: texts, about: "keys held meanwhile", enum: []string{"Alt", "Control", "Meta", "Shift"}},
+			{name: "position", kind: point, about: "in the element, CSS pixels"},
 			snapshotParameter,
 		},
 	},
@@ -136,7 +136,7 @@ var tools = []tool{
 		verb: reins.VerbOpenTab, title: "Open a tab", tabs: true, additive: true, takesResult: true,
 		about: "Open a tab and select it; with an address, load that and return its snapshot.",
 		parameters: []parameter{
-			{name: "url", kind: text}, waitParameter, timeoutParameter,
+			{name: "url", kind: text, about: "address"}, waitParameter, timeoutParameter,
 			{name: "snapshot", kind: boolean, about: "false: without the snapshot"},
 		},
 	},
@@ -157,7 +157,7 @@ var tools = []tool{
 		verb: reins.VerbType, title: "Type text", tabs: true, takesTab: true,
 		about: "Type text key by key into an element or into the focus, adding to what is there.",
 		parameters: []parameter{
-			{name: "text", kind: text, required: true},
+			{name: "text", kind: text, required: true, about: "what to type"},
 			{name: "ref", kind: text, about: "default the focus"},
 			snapshotParameter,
 		},
@@ -303,7 +303,7 @@ func (t *tool) inputSchema(tabs bool) schema {
 		case texts:
 			s.Items, s.Enum = &schema{Type: text, Enum: p.enum}, nil
 		case point:
-			s.Properties = properties{{"x", schema{Type: number}}, {"y", schema{Type: number}}}
+			s.Properties = properties{{"x", schema{Type: number, Description: "from the left"}}, {"y", schema{Type: number, Description: "from the top"}}}
 			s.Required = []string{"x", "y"}
 		}
 		out.Properties = append(out.Properties, property{p.name, s})

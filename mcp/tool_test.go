@@ -134,6 +134,9 @@ func checkSchema(t *testing.T, path string, s map[string]any) {
 			}
 		case "properties":
 			for name, p := range value.(map[string]any) {
+				if !strings.HasSuffix(path, "output") && p.(map[string]any)["description"] == nil {
+					t.Errorf("%s.%s has no description", path, name)
+				}
 				checkSchema(t, path+"."+name, p.(map[string]any))
 			}
 		case "items":

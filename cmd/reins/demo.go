@@ -8,9 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -64,6 +61,7 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 		return reins.Errorf(reins.CodeInternal, "this program cannot find itself: %w", err)
 	}
 	server := exec.Command(program, f.mcpArguments(site)...)
+	server.Args[0] = "reins"
 	server.Stderr = io.err
 	colour := isTerminal(os.Stdout)
 	fmt.Fprintf(io.out, "A shop on %s, and an agent with six tools: %s\n", site.URL(), palette(colour).dim("reins mcp, over stdio"))
@@ -143,45 +141,4 @@ func whatNext(out io.Writer, site *demo.Site, program string, once bool, p palet
 	if !once {
 		fmt.Fprintf(out, "\nThe shop stays open on %s until Ctrl-C.\n", site.URL())
 	}
-}
-
-// memoryHeld adds up what only the processes below pid hold, in bytes: Reins' own
-// and the browser's. Shared code is not counted.
-func memoryHeld(pid int) (own, browser int64) {
-	children := map[int][]int{}
-	directories, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range directories {
-		stat, err := os.ReadFile(d + "/stat")
-		if err != nil {
-			continue // it ended
-		}
-		id, _ := strconv.Atoi(filepath.Base(d))
-		_, after, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(after); len(fields) > 1 {
-			parent, _ := strconv.Atoi(fields[1])
-			children[parent] = append(children[parent], id)
-		}
-	}
-	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
-		queue = append(queue, children[queue[0]]...)
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", queue[0]))
-		held, name := int64(0), ""
-		for line := range strings.Lines(string(status)) {
-			key, value, _ := strings.Cut(line, ":")
-			switch fields := strings.Fields(value); key {
-			case "Name":
-				name = strings.TrimSpace(value)
-			case "RssAnon", "RssShmem":
-				if n, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
-					held += n << 10
-				}
-			}
-		}
-		if strings.HasPrefix(name, "chrom") || strings.HasPrefix(name, "headless") {
-			browser += held
-		} else {
-			own += held
-		}
-	}
-	return own, browser
 }

@@ -36,6 +36,7 @@ func (t *Tour) row(a act, took time.Duration, gist string) {
 func (t *Tour) Summary(list int, own, browser int64) {
 	t.heading("In all")
 	t.printf("  %d calls; the agent read %s, and %s once for the list of tools\n", t.calls, size(t.bytes), size(list))
+	t.printf("  first page after %s, with Chromium's start\n", milliseconds(t.first))
 	var medians []string
 	for _, tool := range []string{"navigate", "snapshot", "click", "fill", "press", "screenshot"} {
 		if all := t.took[tool]; len(all) > 0 {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reins-browser/reins/internal/demo"
+)
+
+// ask calls a tool and returns the text of the answer.
+func ask(t *testing.T, c *sdk.ClientSession, tool string, arguments map[string]any) (text string, failed bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	res, err := c.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	return res.Content[0].(*sdk.TextContent).Text, res.IsError
+}
+
+// A machine that cannot hold a browser is told of in every call, not by an end of
+// the server that a client would show as "failed".
+func TestNoBrowserIsSaid(t *testing.T) {
+	cmd := program(t, "mcp", "--chromium", "/no/such/browser")
+	c := connect(t, cmd)
+	for range 2 {
+		text, failed := ask(t, c, "browser_snapshot", nil)
+		if !failed || !strings.Contains(text, "/no/such/browser") || !strings.Contains(text, "\nNext: ") {
+			t.Errorf("it said %q", text)
+		}
+	}
+}
+
+// MCP-6, B118: a call that is taken back ends now, and the next one is answered.
+func TestCancelledCallFreesTheBrowser(t *testing.T) {
+	target := hang(t)
+	c := connect(t, program(t, "mcp", "--engine", "shell", "--allow", target))
+	if text, failed := ask(t, c, "browser_snapshot", nil); failed {
+		t.Fatal(text)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "browser_navigate", Arguments: map[string]any{"url": "http://" + target + "/"}})
+	if err == nil {
+		t.Fatal("a page that never comes was answered")
+	}
+	began := time.Now()
+	text, failed := ask(t, c, "browser_snapshot", nil)
+	if took := time.Since(began); failed || took > time.Second {
+		t.Errorf("the next call took %s: %s", took, text)
+	}
+}
+
+// B121, RES-8: a browser that dies is said, tools stay, and the next call has a
+// new browser.
+func TestDeadBrowserIsSaidAndReplaced(t *testing.T) {
+	site, err := demo.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer site.Close()
+	cmd := program(t, mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site)...)
+	c := connect(t, cmd)
+	if text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()}); failed {
+		t.Fatal(text)
+	}
+	killBrowser(t, cmd.Process.Pid)
+	tools, err := c.ListTools(context.Background(), nil)
+	if err != nil || len(tools.Tools) != 6 {
+		t.Errorf("the tools: %v %v", tools, err)
+	}
+	// The death may be seen before, during or after the next call begins.
+	text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()})
+	if failed {
+		if !strings.Contains(text, "Retryable: yes") {
+			t.Errorf("it said %q", text)
+		}
+		text, failed = ask(t, c, "browser_navigate", map[string]any{"url": site.URL()})
+	}
+	if failed || !strings.Contains(text, `heading "Sign in"`) {
+		t.Errorf("after it: %s", text)
+	}
+}
+
+// killBrowser ends the browsers' first processes below pid at once.
+func killBrowser(t *testing.T, pid int) {
+	t.Helper()
+	killed := 0
+	for _, id := range descendants(pid) {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id))
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id))
+		if (strings.HasPrefix(string(name), "chrom") || strings.HasPrefix(string(name), "headless")) && !strings.Contains(string(line), "--type=") {
+			if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed++
+		}
+	}
+	if killed == 0 {
+		t.Fatal("there is no browser to kill")
+	}
+}
