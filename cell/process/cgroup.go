@@ -39,7 +39,7 @@ func makeGroup(parent string, l reins.Limits) *group {
 		{"memory.swap.max", "0"},
 		{"pids.max", strconv.Itoa(l.CellTasks)},
 	} {
-		if err := os.WriteFile(filepath.Join(path, set[0]), []byte(set[1]), 0); err != nil && set[0] != "memory.swap.max" {
+		if err := os.WriteFile(filepath.Join(path, set[0]), []byte(set[1]), 0o644); err != nil && set[0] != "memory.swap.max" {
 			g.remove()
 			return nil
 		}

@@ -154,8 +154,11 @@ func admit(fd int) (net.Listener, error) {
 		{"protocol", unix.SO_PROTOCOL, unix.IPPROTO_TCP},
 	} {
 		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, want.option)
-		if err != nil || got != want.value {
-			return nil, fmt.Errorf("the cell handed out a descriptor whose %s is %d, not %d (%w)", want.name, got, want.value, err)
+		if err != nil {
+			return nil, fmt.Errorf("the cell handed out a descriptor whose %s cannot be told: %w", want.name, err)
+		}
+		if got != want.value {
+			return nil, fmt.Errorf("the cell handed out a descriptor whose %s is %d, not %d", want.name, got, want.value)
 		}
 	}
 	name, err := unix.Getsockname(fd)

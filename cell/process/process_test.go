@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	child.Main(map[string]child.Entry{
 		InitRole: InitMain,
+		"root":   asRoot,
 		"hold":   celltest.Hold(func() cell.Backend { return New(Options{}) }),
 	})
 	goleak.VerifyTestMain(m)
