@@ -124,6 +124,20 @@ func TestIdle(t *testing.T) {
 			t.Errorf("ended after %v, want 5m", took)
 		}
 	})
+	sink := func(context.Context, netip.AddrPort) (net.Conn, error) {
+		in, out := net.Pipe()
+		go io.Copy(io.Discard, out)
+		return in, nil
+	}
+	bubble(t, egress.Options{Dial: sink}, func(t *testing.T, l *pipes, _ *record) {
+		c := tunnelTo(t, l, public+":443")
+		for range 3 {
+			time.Sleep(4 * time.Minute)
+			if _, err := c.Write(make([]byte, 1)); err != nil {
+				t.Fatalf("with traffic one way: %v", err)
+			}
+		}
+	})
 }
 
 // EGR-7: a connection ends at the bound of its life, busy or not.

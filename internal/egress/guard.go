@@ -221,9 +221,7 @@ func checkRequestLine(line string) (method, uri, proto string, ref *refusal) {
 func checkField(line string) (name, value string, ref *refusal) {
 	name, value, ok := strings.Cut(line, ":")
 	switch {
-	case line != "" && (line[0] == ' ' || line[0] == '\t'):
-		return "", "", refuse(ReasonMalformed, "the head has a folded line")
-	case !ok || !httpguts.ValidHeaderFieldName(name):
+	case !ok || !httpguts.ValidHeaderFieldName(name): // a folded line, too
 		return "", "", refuse(ReasonMalformed, "the head has a line %.40q that is not a field", line)
 	case !httpguts.ValidHeaderFieldValue(value):
 		return "", "", refuse(ReasonMalformed, "the field %.40q has a byte that no field may have", name)

@@ -95,6 +95,9 @@ func TestSmuggling(t *testing.T) {
 			t.Errorf("%s: the connection went on with %q, %v", name, rest, err)
 		}
 	}
+	// Without CR no end of the head would ever come.
+	resp, _ := p.dial(t).ask("GET http://a.example.com/ HTTP/1.1\n" + host)
+	wantReason(t, resp, egress.ReasonMalformed)
 	if hits.Load() != 0 {
 		t.Errorf("%d requests arrived at the host", hits.Load())
 	}

@@ -91,6 +91,9 @@ func TestForwardAddsNothing(t *testing.T) {
 // A host can neither speak for the proxy nor make a request a tunnel (EGR-8).
 func TestHostCannotPretend(t *testing.T) {
 	at := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			t.Errorf("asked to change to %q", r.Header.Get("Upgrade"))
+		}
 		w.Header().Set("Reins-Egress", "denied-host")
 		if r.URL.Path == "/switch" {
 			c, _, err := w.(http.Hijacker).Hijack()
@@ -380,6 +383,15 @@ func TestAdopt(t *testing.T) {
 	wantReason(t, resp, egress.ReasonDenied)
 	if len(p.all()) != 2 || len(mine.all()) != 2 {
 		t.Errorf("%d and %d decisions, want 2 and 2", len(p.all()), len(mine.all()))
+	}
+	up := start(t, egress.Options{Refuse: true}, n)
+	if err := up.Adopt(reins.EgressPolicy{MaxBytesUp: 50, MaxBytesDown: 1 << 20}, nil); err != nil {
+		t.Fatal(err)
+	}
+	c = up.dial(t)
+	io.WriteString(c.Conn, get("http://site.example.com/"+strings.Repeat("x", 50)))
+	if _, err := c.ReadByte(); err == nil {
+		t.Error("the bytes of the adopted policy are no bound")
 	}
 	if err := p.Adopt(reins.EgressPolicy{}, nil); reins.CodeOf(err) != reins.CodeConflict {
 		t.Errorf("second owner: %v", err)

@@ -134,10 +134,10 @@ func refuseSpelling(s string, inner netip.Addr) *refusal {
 func normalise(s string) (string, error) {
 	if strings.Contains(s, "%") {
 		plain, err := url.PathUnescape(s)
-		if err != nil || strings.Contains(plain, "%") {
+		if err != nil {
 			return "", errors.New("its percent-encoding is not valid")
 		}
-		s = plain
+		s = plain // what is still encoded in it is refused below
 	}
 	if !utf8.ValidString(s) {
 		return "", errors.New("it is not UTF-8")

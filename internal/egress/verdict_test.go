@@ -165,6 +165,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// An answer of very many addresses is none: judging it would be work without
+// end for a name that its owner chose (EGR-10).
+func TestManyAnswers(t *testing.T) {
+	at := origin(t, func(http.ResponseWriter, *http.Request) {})
+	var many []string
+	for i := range 65 {
+		many = append(many, fmt.Sprintf("93.184.216.%d", i))
+	}
+	n := newNetwork().name("few.example.com", many[:64]).name("many.example.com", many).to("93.184.216.0:80", at)
+	p := start(t, egress.Options{}, n)
+	if resp, _ := p.dial(t).ask(get("http://few.example.com/")); resp.StatusCode != 200 {
+		t.Errorf("64 addresses: %d", resp.StatusCode)
+	}
+	resp, _ := p.dial(t).ask(get("http://many.example.com/"))
+	wantReason(t, resp, egress.ReasonDNS)
+}
+
 // A name whose answer changes is judged by what is dialled: every request is
 // resolved once and dialled by number (EGR-3, B097, B107).
 func TestRebinding(t *testing.T) {
