@@ -19,15 +19,17 @@ type disk struct {
 	unlink func(dir *os.File, name string) error
 }
 
-var realDisk = disk{
-	write: (*os.File).Write,
-	sync:  (*os.File).Sync,
-	link: func(dir *os.File, from, to string) error {
-		return unix.Linkat(int(dir.Fd()), from, int(dir.Fd()), to, 0)
-	},
-	unlink: func(dir *os.File, name string) error {
-		return unix.Unlinkat(int(dir.Fd()), name, 0)
-	},
+func realDisk() disk {
+	return disk{
+		write: (*os.File).Write,
+		sync:  (*os.File).Sync,
+		link: func(dir *os.File, from, to string) error {
+			return unix.Linkat(int(dir.Fd()), from, int(dir.Fd()), to, 0)
+		},
+		unlink: func(dir *os.File, name string) error {
+			return unix.Unlinkat(int(dir.Fd()), name, 0)
+		},
+	}
 }
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }

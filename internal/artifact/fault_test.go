@@ -58,7 +58,7 @@ func TestATornWriteIsNeverListed_ART2(t *testing.T) {
 	}{{"write", 1}, {"write", 2}, {"sync", 1}, {"sync", 2}, {"link", 1}, {"unlink", 1}} {
 		for _, after := range []bool{false, true} {
 			s, path := newStore(t, Options{})
-			s.disk = breakStep(realDisk, c.step, c.nth, after, errDisk)
+			s.disk = breakStep(realDisk(), c.step, c.nth, after, errDisk)
 			_, err := s.Put(t.Context(), shot(key), bytes.NewReader(noise(1, piece+10)), 0)
 			wantCode(t, err, reins.CodeInternal)
 			if !errors.Is(err, errDisk) || strings.Contains(err.Error(), "disk says no") {
@@ -77,7 +77,7 @@ func TestATornWriteIsNeverListed_ART2(t *testing.T) {
 
 func TestAFullDiskSaysSo(t *testing.T) {
 	s, _ := newStore(t, Options{})
-	s.disk = breakStep(realDisk, "write", 1, false, &os.PathError{Op: "write", Path: "x", Err: unix.ENOSPC})
+	s.disk = breakStep(realDisk(), "write", 1, false, &os.PathError{Op: "write", Path: "x", Err: unix.ENOSPC})
 	_, err := s.Put(t.Context(), shot(key), strings.NewReader("x"), 0)
 	wantCode(t, err, reins.CodeQuotaExceeded)
 	if e := reins.AsError(err); e.Recovery != reins.RecoverFixHost || !strings.Contains(e.Message, "full") {
@@ -138,7 +138,7 @@ func TestAFileThatStaysIsChargedUntilItIsGone_ART5(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, path := newStore(t, Options{})
 			a := mustPut(t, s, shot(key), noise(1, 100))
-			s.disk = breakStep(realDisk, "unlink", 1, false, errDisk)
+			s.disk = breakStep(realDisk(), "unlink", 1, false, errDisk)
 			wantCode(t, s.Delete(t.Context(), Access{Key: key}, a.ID), reins.CodeInternal)
 			_, err := s.Stat(Access{Key: key}, a.ID)
 			wantCode(t, err, reins.CodeNotFound)
@@ -160,7 +160,7 @@ func TestAFileThatStaysIsChargedUntilItIsGone_ART5(t *testing.T) {
 func TestARemovalOfUnknownOutcome_ART5(t *testing.T) {
 	s, _ := newStore(t, Options{})
 	a := mustPut(t, s, shot(key), noise(1, 100))
-	s.disk = breakStep(realDisk, "unlink", 1, true, errDisk)
+	s.disk = breakStep(realDisk(), "unlink", 1, true, errDisk)
 	wantCode(t, s.Delete(t.Context(), Access{Key: key}, a.ID), reins.CodeInternal)
 	if err := s.Delete(t.Context(), Access{Key: key}, a.ID); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestExpiry_ART6(t *testing.T) {
 		defer r.Close()
 
 		// The disk refuses: lists must not wait for it.
-		s.disk = breakStep(realDisk, "unlink", 1, false, errDisk)
+		s.disk = breakStep(realDisk(), "unlink", 1, false, errDisk)
 		time.Sleep(time.Hour - time.Nanosecond)
 		synctest.Wait()
 		if n := len(s.List(Access{Key: key})); n != 3 {

@@ -239,8 +239,12 @@ func TestMoreThanSaidIsRefused_ART3(t *testing.T) {
 	if e := reins.AsError(err); e.Details["limit"] != "artifact_bytes_per_resource" || !strings.Contains(e.Message, "shop/till") {
 		t.Errorf("the refusal names neither limit nor resource: %v", err)
 	}
+	some := mustPut(t, s, shot(key), []byte("x"))
 	_, err = s.Put(t.Context(), shot(key), bytes.NewReader(nil), math.MaxInt64)
 	wantCode(t, err, reins.CodeQuotaExceeded)
+	if err := s.Delete(t.Context(), Access{Key: key}, some.ID); err != nil {
+		t.Fatal(err)
+	}
 	if n, b := s.Usage(key); n != 0 || b != 0 {
 		t.Errorf("%d artifacts and %d bytes stay charged", n, b)
 	}

@@ -125,7 +125,7 @@ func Open(dir *os.File, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		dir: own, life: maps.Clone(o.Life), disk: realDisk,
+		dir: own, life: maps.Clone(o.Life), disk: realDisk(),
 		stop: make(chan struct{}), swept: make(chan struct{}), wake: make(chan struct{}, 1),
 		quota: newLedger(limits), entries: map[reins.ResourceKey]map[string]*entry{},
 	}

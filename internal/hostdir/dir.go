@@ -28,6 +28,14 @@
 // Locked means that somebody else lives here: wait, or stop it. Fenced means
 // that this cannot be told: a person has to look. Both sentences name the file.
 //
+// # An older program
+//
+// What an earlier design left (an empty runtime.lock, profiles and artifacts at
+// the top level) is adopted once, when the kernel shows that nobody holds it and
+// it is from before this boot (OWN-4), or removed when it is empty (OWN-5). The
+// way back to such a program: stop, check that no process uses a profile below
+// the directory, remove the whole directory.
+//
 // # While it runs
 //
 // [Dir.Check] tells whether the directory is still ours. A watcher calls it when
