@@ -243,8 +243,9 @@ func wobAutocomplete(a *Agent) {
 	q := a.Quotes()
 	box := a.Find(reading.Match{Role: "textbox|combobox|searchbox"})
 	a.Type(box, q[0])
-	a.Until(reading.Match{Role: "menuitem|option"})
-	for _, n := range a.All(reading.Match{Role: "menuitem|option"}) {
+	items := reading.Match{Role: "menuitem|option|listitem", Ref: true}
+	a.Until(items)
+	for _, n := range a.All(items) {
 		if t := n.Text(); strings.HasPrefix(t, q[0]) && (len(q) < 2 || strings.HasSuffix(t, q[1])) {
 			a.Click(n)
 			a.submit()
@@ -325,7 +326,9 @@ func wobFormSlider(a *Agent) {
 }
 
 func wobForm(a *Agent) {
-	a.Fill(a.Find(reading.Match{Role: "combobox"}), a.between("Choose ", " from the dropdown"))
+	a.Click(a.Find(reading.Match{Role: "generic", Ref: true, Has: []string{"▾"}})) // what a person sees of it
+	a.Look()
+	a.Click(a.Find(reading.Match{Role: "listitem", Ref: true, Has: []string{a.between("Choose ", " from the dropdown")}}))
 	a.Push(a.Q(0))
 }
 
@@ -371,7 +374,14 @@ func wobMovies(a *Agent) {
 			a.Fill(n, want[last])
 		}
 	}
-	a.Click(a.Find(reading.Match{Role: "button"}))
+	all := a.All(reading.Match{Role: "button|generic", Ref: true})
+	for _, n := range all {
+		if n.Text() == "Search" || n.Text() == "Submit" {
+			a.Click(n)
+			return
+		}
+	}
+	a.Fail("none of %d things to click says Search or Submit", len(all))
 }
 
 func wobPhone(a *Agent) {

@@ -207,9 +207,10 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\/`, `/`, `\n`, "\n", `\t`, "\t").Replace(inner)
 }
 
-// scalar reads what follows a colon: plain words, or a text in quotes.
+// scalar reads what follows a colon: plain words, or a text in quotes. White
+// space at the end of plain words may belong to them.
 func scalar(s string) string {
-	s = strings.TrimSpace(s)
+	s = strings.TrimPrefix(s, " ")
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		return unescape(s)
 	}
