@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,12 +108,12 @@ func TestIssueFits(t *testing.T) {
 // TestHookSaysNo is CAP-2, HK-1 and HK-4: denial, error, panic and silence are
 // each a no, and what the hook said stays inside.
 func TestHookSaysNo(t *testing.T) {
-	var how func(context.Context) error
+	var how box[func(context.Context) error]
 	hooks := reins.Hooks{Authorize: func(ctx context.Context, b reins.Binding) error {
 		if !b.Equal(personOf(key1)) {
 			return errors.New("incomplete binding")
 		}
-		return how(ctx)
+		return how.get()(ctx)
 	}}
 	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, w *world, r *resource) {
 		release := make(chan struct{})
@@ -125,7 +126,7 @@ func TestHookSaysNo(t *testing.T) {
 			{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, reins.CodeTimeout},
 			{func(ctx context.Context) error { <-release; return nil }, reins.CodeTimeout},
 		} {
-			how = c.hook
+			how.set(c.hook)
 			began := time.Now()
 			_, err := w.host.Issue(ctx0, personOf(key1), 0)
 			e := code(t, err, c.want)
@@ -281,12 +282,12 @@ func TestLeaseEnds(t *testing.T) {
 
 // TestRenew is LSE-3.
 func TestRenew(t *testing.T) {
-	var how func(context.Context) error
+	var how box[func(context.Context) error]
 	hooks := reins.Hooks{Authorize: func(ctx context.Context, _ reins.Binding) error {
-		if how == nil {
-			return nil
+		if f := how.get(); f != nil {
+			return f(ctx)
 		}
-		return how(ctx)
+		return nil
 	}}
 	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, w *world, r *resource) {
 		l := w.lease(t, agentOf(key1, 1))
@@ -303,14 +304,14 @@ func TestRenew(t *testing.T) {
 		if !l.IsCurrent(l.Authority()) {
 			t.Fatal("a renewed lease ended at its old expiry")
 		}
-		how = func(context.Context) error { return errors.New("no") }
+		how.set(func(context.Context) error { return errors.New("no") })
 		_, err = l.Renew(ctx0)
 		code(t, err, reins.CodeDenied)
 		if !l.Expires().Equal(got) {
 			t.Error("a denied renewal moved the expiry")
 		}
 		release := make(chan struct{})
-		how = func(ctx context.Context) error { <-release; return nil }
+		how.set(func(context.Context) error { <-release; return nil })
 		short, cancel := context.WithTimeout(ctx0, time.Second)
 		defer cancel()
 		_, err = l.Renew(short)
@@ -322,7 +323,7 @@ func TestRenew(t *testing.T) {
 		if !l.Expires().Equal(got) {
 			t.Error("a renewal that timed out moved the expiry")
 		}
-		how = nil
+		how.set(nil)
 		if _, err := l.Renew(ctx0); err != nil {
 			t.Error(err)
 		}
@@ -395,4 +396,22 @@ func TestAttach(t *testing.T) {
 			t.Error("the browser did not survive (ATT-5)")
 		}
 	})
+}
+
+// box holds what a test changes while hooks may read it.
+type box[T any] struct {
+	mu sync.Mutex
+	v  T
+}
+
+func (b *box[T]) set(v T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.v = v
+}
+
+func (b *box[T]) get() T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.v
 }

@@ -10,6 +10,10 @@ import (
 // eventBuffer is how many events wait for a slow reader; the oldest go first.
 const eventBuffer = 256
 
+// eventsOut is how many are handed over already, so that a reader still gets
+// the last ones of a generation after its end.
+const eventsOut = 16
+
 // events spreads what happens to those who subscribed. Publishing never blocks.
 type events struct {
 	wg sync.WaitGroup
@@ -71,7 +75,7 @@ func (s *subscriber) next() (reins.Event, bool) {
 // subscribe delivers a project's events until ctx or over ends, then closes
 // the channel.
 func (e *events) subscribe(ctx, over context.Context, project string) <-chan reins.Event {
-	s := &subscriber{project: project, out: make(chan reins.Event), wake: make(chan struct{}, 1)}
+	s := &subscriber{project: project, out: make(chan reins.Event, eventsOut), wake: make(chan struct{}, 1)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -81,6 +85,7 @@ func (e *events) subscribe(ctx, over context.Context, project string) <-chan rei
 	e.subs[s] = struct{}{}
 	e.wg.Go(func() {
 		defer close(s.out)
+		defer s.rest()
 		defer e.drop(s)
 		for {
 			ev, ok := s.next()
@@ -98,11 +103,31 @@ func (e *events) subscribe(ctx, over context.Context, project string) <-chan rei
 			case <-ctx.Done():
 				return
 			case <-over.Done():
+				s.put(ev)
 				return
 			}
 		}
 	})
 	return s.out
+}
+
+// rest hands over what there is still room for, without waiting.
+func (s *subscriber) rest() {
+	for {
+		ev, ok := s.next()
+		if !ok || !s.put(ev) {
+			return
+		}
+	}
+}
+
+func (s *subscriber) put(ev reins.Event) bool {
+	select {
+	case s.out <- ev:
+		return true
+	default:
+		return false
+	}
 }
 
 func (e *events) drop(s *subscriber) {

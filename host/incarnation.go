@@ -19,8 +19,8 @@ const (
 	height = 800
 )
 
-// lastWords is how long a failed connection waits to see whether the cell died.
-const lastWords = 500 * time.Millisecond
+// lastWords is how long a failure waits to see whether it is the cell that died.
+const lastWords = 250 * time.Millisecond
 
 // incarnation is one life of a resource's browser. One goroutine starts it,
 // watches it and takes it down; it is a private lifetime owner, hence the
@@ -54,10 +54,12 @@ type incarnation struct {
 	started time.Time
 	conn    *connection
 	changed chan struct{} // closed and replaced when conn or stuck changes
-	stuck   error         // why the last try to clean up failed
+	stuck   error         // why the last try to clean up failed, until somebody asks again
+	why     error         // the same, for good
 	tries   int           // how many failed
 	saves   sync.WaitGroup
 	ending  bool // no new saves
+	died    bool // it ended by itself, not because somebody said so
 }
 
 // ensureLocked returns the incarnation there is, or begins the next one.
@@ -98,7 +100,26 @@ func (inc *incarnation) run() {
 }
 
 // stop asks the incarnation to end, for a reason; the first one counts.
-func (inc *incarnation) stop(cause *reins.Error) { inc.cancel(cause) }
+func (inc *incarnation) stop(cause *reins.Error) {
+	inc.r.update(func(s *state) { inc.stopLocked(s, cause) })
+}
+
+// die is stop for a reason of the browser's own.
+func (inc *incarnation) die(cause *reins.Error) {
+	inc.r.update(func(s *state) { inc.died = inc.stopLocked(s, cause) || inc.died })
+}
+
+// stopLocked takes along, in the same step, all operations there are that need
+// a browser: what waits in the queue was meant for the page there is now
+// (QUI-4). Who comes later gets the next incarnation.
+func (inc *incarnation) stopLocked(s *state, cause *reins.Error) bool {
+	if inc.ctx.Err() != nil {
+		return false
+	}
+	inc.cancel(cause)
+	inc.r.cancelLocked(s, cause, func(op *operation) bool { return op.verb.NeedsBrowser() })
+	return true
+}
 
 // over reports whether nothing of it is left.
 func (inc *incarnation) over() bool {
@@ -215,14 +236,11 @@ func (inc *incarnation) announce(conn *connection) (err error) {
 // outcome (RES-7), those in the queue too; and operations start no other one
 // until a pause has passed that grows with each failure in a row.
 func (inc *incarnation) fail(err error) {
-	inc.told = inc.ctx.Err() != nil
-	if inc.told {
-		inc.failed = reins.ContextError(inc.ctx)
-	} else {
-		inc.failed = startError(err)
-		inc.cancel(inc.failed)
-	}
 	inc.r.update(func(s *state) {
+		inc.failed = startError(err)
+		if inc.told = !inc.stopLocked(s, inc.failed); inc.told {
+			inc.failed = reins.ContextError(inc.ctx)
+		}
 		s.last = inc.failed
 		if inc.told {
 			return // that is no failure of the start
@@ -263,7 +281,6 @@ func (inc *incarnation) takeDown() {
 			s.life = reins.StateStopping
 		}
 		s.last = cause
-		r.cancelLocked(s, cause, func(op *operation) bool { return op.verb.NeedsBrowser() && op.reaches(inc) })
 		inc.broadcastLocked()
 	})
 	for {
@@ -273,7 +290,7 @@ func (inc *incarnation) takeDown() {
 		}
 		r.gen.host.log.Error("a browser could not be ended", "resource", r.key.String(), "incarnation", inc.number, "err", err)
 		r.update(func(s *state) {
-			s.life, inc.stuck = reins.StateError, err
+			s.life, inc.stuck, inc.why = reins.StateError, err, err
 			inc.tries++
 			inc.broadcastLocked()
 		})
@@ -290,12 +307,6 @@ func (inc *incarnation) takeDown() {
 		}
 		close(inc.ended)
 	})
-}
-
-// reaches reports whether an operation waits for inc or runs on it. One that
-// waits in the queue was meant for the page there is now (QUI-4).
-func (op *operation) reaches(inc *incarnation) bool {
-	return !op.begun || op.on.incarnation == inc.number
 }
 
 // clean makes one try to end everything. It is bounded, and whatever it ended

@@ -51,7 +51,7 @@ func (r *resource) end(ctx context.Context, cause *reins.Error, life reins.State
 	r.update(func(s *state) {
 		if inc = s.inc; inc != nil {
 			s.life = life
-			inc.stop(cause)
+			inc.stopLocked(s, cause)
 		}
 	})
 	if inc == nil {

@@ -99,19 +99,17 @@ func TestIdempotency(t *testing.T) {
 // with everything; a no, a panic or silence keeps the effect from happening;
 // each admitted operation has one record, without what was typed.
 func TestGate(t *testing.T) {
-	var how func(context.Context, reins.Operation) error
-	var w *world
+	var how box[func(context.Context, reins.Operation) error]
 	hooks := reins.Hooks{BeforeOperation: func(ctx context.Context, op reins.Operation) error {
-		if how == nil {
-			return nil
+		if f := how.get(); f != nil {
+			return f(ctx, op)
 		}
-		return how(ctx, op)
+		return nil
 	}}
-	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, world *world, r *resource) {
-		w = world
+	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, w *world, r *resource) {
 		agent := w.lease(t, agentOf(key1, 1))
 		var asked reins.Operation
-		how = func(_ context.Context, op reins.Operation) error { asked = op; return errors.New("no") }
+		how.set(func(_ context.Context, op reins.Operation) error { asked = op; return errors.New("no") })
 		_, err := agent.Do(ctx0, reins.Call{Action: open})
 		code(t, err, reins.CodeDenied)
 		if len(w.cells) != 0 {
@@ -122,16 +120,16 @@ func TestGate(t *testing.T) {
 			asked.Authority.RuntimeID != "test" || asked.Authority.Generation != "gen_test" || asked.Started.IsZero() {
 			t.Errorf("the gate saw %+v", asked)
 		}
-		how = func(context.Context, reins.Operation) error { panic("gate") }
+		how.set(func(context.Context, reins.Operation) error { panic("gate") })
 		_, err = agent.Do(ctx0, reins.Call{Action: open})
 		code(t, err, reins.CodeDenied)
-		how = func(ctx context.Context, _ reins.Operation) error { <-ctx.Done(); return nil }
+		how.set(func(ctx context.Context, _ reins.Operation) error { <-ctx.Done(); return ctx.Err() })
 		began := time.Now()
 		_, err = agent.Do(ctx0, reins.Call{Action: open})
 		if e := code(t, err, reins.CodeTimeout); e.Phase != reins.PhaseHook || time.Since(began) != 10*time.Second {
 			t.Errorf("silence: %v in phase %s after %s", e, e.Phase, time.Since(began))
 		}
-		how = nil
+		how.set(nil)
 		secret := "hunter2"
 		if _, err := agent.Do(ctx0, reins.Call{Action: reins.Fill{Ref: "f1e1", Value: reins.TextValue(secret)}}); err != nil {
 			t.Error(err)
@@ -177,7 +175,12 @@ func TestGateThatEndsAuthority(t *testing.T) {
 			synctest.Wait()
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			last := w.records[len(w.records)-1]
+			var last reins.Record
+			for _, rec := range w.records {
+				if rec.Operation != "" {
+					last = rec
+				}
+			}
 			if e.Details["effect"] != nil || last.Outcome != reins.OutcomeCancelled || len(w.acted) != 0 {
 				t.Fatalf("details %v, outcome %s, acted %v", e.Details, last.Outcome, w.acted)
 			}

@@ -38,32 +38,56 @@ func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection
 	}()
 	select {
 	case a := <-done:
-		cause := reins.ContextError(ctx)
-		if cause == nil {
+		if ctx.Err() == nil {
 			return a.reply, op.translate(inc, a.err)
 		}
 		done <- a // for the ladder to judge
-		op.quiesce(inc, conn, done)
-		return nil, cause
 	case <-ctx.Done():
-		op.quiesce(inc, conn, done)
-		return nil, reins.ContextError(ctx)
 	}
+	op.quiesce(inc, conn, done)
+	return nil, op.translate(inc, reins.ContextError(ctx))
 }
 
-// translate says why an action failed when it is the browser that ended under
-// it: the driver only sees its pipe close.
+// translate says what it was that an action lost when the browser died under
+// it: its driver saw only a pipe close. What may have happened is then unknown,
+// unless the action only reads (OPS-6).
 func (op *operation) translate(inc *incarnation, err error) error {
 	if err == nil {
 		return nil
 	}
 	switch reins.CodeOf(err) {
-	case reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodeInternal:
-		if cause := reins.ContextError(inc.ctx); cause != nil {
-			return cause
-		}
+	case reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodeCompletionUnknown, reins.CodeInternal:
+	case reins.CodeBrowserEnded:
+	default:
+		return err
 	}
-	return err
+	cause := inc.death()
+	switch {
+	case cause == nil:
+		return err
+	case op.verb.ReadOnly():
+		return cause
+	}
+	return reins.Errorf(reins.CodeCompletionUnknown, "the browser was lost while it ran %s, which may or may not have happened: %s", op.verb, cause.Message).
+		In(reins.PhaseAction).Because(err)
+}
+
+// death is why the incarnation ended by itself, or nil: it lives, or was told
+// to end. A browser that has just died is given a moment to be noticed.
+func (inc *incarnation) death() *reins.Error {
+	t := time.NewTimer(lastWords)
+	defer t.Stop()
+	select {
+	case <-inc.ctx.Done():
+	case <-t.C:
+		return nil
+	}
+	inc.r.mu.Lock()
+	defer inc.r.mu.Unlock()
+	if !inc.died {
+		return nil
+	}
+	return reins.ContextError(inc.ctx)
 }
 
 // quiesce climbs the ladder until nothing of the operation can happen any more.

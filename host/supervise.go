@@ -85,7 +85,7 @@ func (inc *incarnation) supervise() {
 		case <-inc.ctx.Done():
 			return
 		case <-inc.cell.Done():
-			inc.stop(endedError(inc.cell.Err()))
+			inc.die(endedError(inc.cell.Err()))
 			return
 		case <-lost:
 			inc.lose(conn)
@@ -140,7 +140,7 @@ func (inc *incarnation) count(err error) {
 	if e := reins.AsError(err); e != nil {
 		why = ": " + bounded(e.Message, reins.MaxPageString)
 	}
-	inc.stop(reins.Errorf(reins.CodeBrowserEnded, "the driver failed %d times within a minute%s", maxLosses, why).In(reins.PhaseConnect).Because(err))
+	inc.die(reins.Errorf(reins.CodeBrowserEnded, "the driver failed %d times within a minute%s", maxLosses, why).In(reins.PhaseConnect).Because(err))
 }
 
 // reconnect tries once to put a new driver on the browser, after a pause that
@@ -274,13 +274,15 @@ func (r *resource) incarnationFor(op *operation) (inc *incarnation, err error) {
 // waitEnded waits until nothing of the incarnation is left. Each call makes a
 // clean-up that failed be tried again, and tells when that fails too.
 func (inc *incarnation) waitEnded(ctx context.Context) error {
-	inc.r.mu.Lock()
-	changed, tries := inc.changed, inc.tries
-	inc.r.mu.Unlock()
-	select {
-	case inc.again <- struct{}{}:
-	default:
-	}
+	var changed chan struct{}
+	var tries int
+	inc.r.update(func(*state) {
+		changed, tries = inc.changed, inc.tries
+		if inc.stuck != nil {
+			inc.stuck = nil
+			inc.again <- struct{}{} // empty: only who clears stuck sends
+		}
+	})
 	for {
 		select {
 		case <-inc.ended:
@@ -290,11 +292,11 @@ func (inc *incarnation) waitEnded(ctx context.Context) error {
 			return reins.ContextError(ctx).In(reins.PhaseCleanUp)
 		}
 		inc.r.mu.Lock()
-		failed, stuck := inc.tries > tries, inc.stuck
+		failed, why := inc.tries > tries, inc.why
 		changed = inc.changed
 		inc.r.mu.Unlock()
 		if failed {
-			return reins.Errorf(reins.CodeTimeout, "the browser could not be ended; ask again to try once more").In(reins.PhaseCleanUp).Because(stuck)
+			return reins.Errorf(reins.CodeTimeout, "the browser could not be ended; ask again to try once more").In(reins.PhaseCleanUp).Because(why)
 		}
 	}
 }
