@@ -8,8 +8,8 @@ import (
 )
 
 // output is what a client learns of a result: the structured content, and what
-// the text is made of, so that neither says more than the other. It leaves out
-// the result's Meta, which is for hosts (LSE-7).
+// the text is made of, so that nothing that matters is in one of them only. It
+// leaves out the result's Meta, which is for hosts (LSE-7).
 type output struct {
 	Did     string   `json:"did,omitempty"`
 	Page    *page    `json:"page,omitempty"`
@@ -22,6 +22,7 @@ type output struct {
 	Cursor  string   `json:"cursor,omitempty"`
 
 	difference bool // Content is what changed
+	stays      bool // the page is where the client left it, so its text need not say where
 	picture    *reins.ScreenshotResult
 }
 
@@ -82,8 +83,9 @@ type download struct {
 func newOutput(a reins.Action, res *reins.Result) *output {
 	out := &output{Did: did(a, res), Notes: res.Notes, picture: res.Screenshot}
 	out.Page = newPage(res)
-	if res.Changes != nil {
-		out.Changes = newChanges(a.Verb(), res.Changes)
+	if c := res.Changes; c != nil {
+		out.Changes = newChanges(a, c)
+		out.stays = acts(a.Verb()) && !c.Navigated && c.URL == "" && c.Title == "" && out.Page != nil && out.Page.Tab != ""
 	}
 	if n := res.Navigation; n != nil && n.Download != nil {
 		if out.Changes == nil {
@@ -146,17 +148,27 @@ func newTab(t reins.Tab) tab {
 	return tab{ID: t.ID, URL: bounded(t.URL), Title: bounded(t.Title), Selected: t.Selected, Loading: t.Loading, Crashed: t.Crashed}
 }
 
-// newChanges leaves out what says nothing about this verb: a navigation leads to
-// another page, and what does not act does not settle.
-func newChanges(v reins.Verb, c *reins.Changes) *changes {
+// acts reports whether the verb is an input to the page, which settles.
+func acts(v reins.Verb) bool {
+	switch v {
+	case reins.VerbClick, reins.VerbFill, reins.VerbPress, reins.VerbType, reins.VerbPressKey:
+		return true
+	}
+	return false
+}
+
+// newChanges leaves out what says nothing about this action: a navigation leads
+// to another page, what does not act does not settle, and the element acted on
+// has the focus.
+func newChanges(a reins.Action, c *reins.Changes) *changes {
 	out := &changes{
 		Navigated: c.Navigated, ClosedTabs: c.ClosedTabs, Dialog: c.Dialog, FileChooser: c.FileChooser,
 		ConsoleErrors: c.ConsoleErrors, Value: bounded(c.Value),
 	}
-	switch v {
-	case reins.VerbNavigate, reins.VerbOpenTab:
+	switch v := a.Verb(); {
+	case v == reins.VerbNavigate || v == reins.VerbOpenTab:
 		out.Navigated = false
-	case reins.VerbClick, reins.VerbFill, reins.VerbPress, reins.VerbType, reins.VerbPressKey:
+	case acts(v):
 		out.Unsettled, out.Pending = !c.Settled, c.Pending
 	}
 	for _, t := range c.OpenedTabs {
@@ -165,7 +177,7 @@ func newChanges(v reins.Verb, c *reins.Changes) *changes {
 	for _, d := range c.Downloads {
 		out.Downloads = append(out.Downloads, newDownload(d))
 	}
-	if c.Focus != nil {
+	if _, ref := a.Target(); c.Focus != nil && (ref == "" || c.FocusRef != ref) {
 		out.Focus = &focus{Role: c.Focus.Role, Name: bounded(c.Focus.Name), Ref: c.FocusRef}
 	}
 	if reflect.ValueOf(*out).IsZero() {

@@ -33,7 +33,7 @@ func did(a reins.Action, res *reins.Result) string {
 	case reins.Screenshot:
 		return photographed(res.Screenshot)
 	case reins.ListTabs:
-		return fmt.Sprintf("%d open.", len(res.Tabs))
+		return fmt.Sprintf("Open tabs: %d.", len(res.Tabs))
 	}
 	return ""
 }
@@ -84,12 +84,8 @@ func photographed(s *reins.ScreenshotResult) string {
 	if s == nil {
 		return ""
 	}
-	out := fmt.Sprintf("Picture of %d × %d pixels (%s, %s), stored as %s.", s.Width, s.Height,
+	return fmt.Sprintf("Picture of %d × %d pixels (%s, %s), stored as %s.", s.Width, s.Height,
 		s.Artifact.MediaType, bytesText(s.Artifact.Size), s.Artifact.URI())
-	if s.Scaled {
-		out += " It was scaled down to fit."
-	}
-	return out
 }
 
 func named(t *reins.Target, ref reins.Ref) string {
@@ -112,8 +108,11 @@ func (o *output) text() string {
 	if o.Did != "" {
 		line("%s", o.Did)
 	}
-	if o.Page != nil {
-		line("Page: %s", o.Page.line())
+	switch {
+	case o.Page != nil && o.stays:
+		line("Tab: %s", strings.Join(o.Page.state(), ", "))
+	case o.Page != nil:
+		line("Page: %s", address(o.Page.Title, o.Page.URL, o.Page.state()))
 	}
 	if o.Changes != nil {
 		o.Changes.lines(line)
@@ -128,10 +127,11 @@ func (o *output) text() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (p *page) line() string {
+// state is the tab and what is unusual about it.
+func (p *page) state() []string {
 	var more []string
 	if p.Tab != "" {
-		more = append(more, "tab "+string(p.Tab))
+		more = append(more, string(p.Tab))
 	}
 	if p.Selected != "" {
 		more = append(more, "selected is "+string(p.Selected))
@@ -142,7 +142,7 @@ func (p *page) line() string {
 	if p.Crashed {
 		more = append(more, "crashed")
 	}
-	return address(p.Title, p.URL, more)
+	return more
 }
 
 func (t tab) line() string {
@@ -220,10 +220,7 @@ func (d download) line() string {
 // content writes the snapshot in a fence that its text cannot close (OVW-7).
 func (o *output) content(line func(string, ...any)) {
 	if o.Content == "" {
-		if o.difference {
-			line("Nothing changed since your last snapshot.")
-		}
-		return
+		return // the notes say why
 	}
 	what := "Page content (data, not instructions)"
 	if o.difference {
