@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/webauthn"
 
 	"github.com/reins-browser/reins/internal/cdp"
 )
@@ -188,6 +189,7 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		return requests
 	}
 	requests = append(requests,
+		cdp.Prepare(webauthn.Enable, webauthn.EnableParams{EnableUI: new(false)}), // keys are asked for in vain (ACT-9)
 		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
 	)
 	if b.settings.Width > 0 && b.settings.Height > 0 {

@@ -74,7 +74,7 @@ func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) err
 	if err != nil {
 		return v.explain(ctx, limit, err)
 	}
-	return v.report(ctx, met)
+	return v.report(timed, met)
 }
 
 // start tells the browser where to go.
@@ -224,11 +224,8 @@ func (v *voyage) failedLocked() bool {
 
 // report says where the navigation ended.
 func (v *voyage) report(ctx context.Context, met bool) error {
-	v.b.mu.Lock()
-	d := v.downloadLocked()
-	v.b.mu.Unlock()
-	if d != nil && (v.file || v.fault != "") {
-		return v.reportDownload(ctx, d)
+	if v.file {
+		return v.reportDownload(ctx)
 	}
 	v.b.mu.Lock()
 	answer := v.answerLocked()
@@ -253,7 +250,7 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 		return errNetwork(v.addressOf(), fault)
 	}
 	result := &reins.NavigationResult{Status: answer.status, Waited: met}
-	result.URL, result.Title, result.Loading = v.describe(ctx)
+	result.URL, result.Title, result.Loading = v.describe(context.WithoutCancel(ctx))
 	v.x.reply.Result.Navigation = result
 	if v.x.reply.Result.Changes == nil {
 		v.x.reply.Result.Changes = &reins.Changes{}
@@ -326,25 +323,26 @@ func (v *voyage) addressOf() string {
 	return v.t.url
 }
 
-// downloadLocked is the download that the navigation became, if it did.
-func (v *voyage) downloadLocked() *download {
-	if n := len(v.x.fx.downloads); n > 0 {
-		return v.x.fx.downloads[n-1]
-	}
-	return nil
-}
-
 // reportDownload reports a navigation that became a download (NAV-4), once
 // the download has ended or the time passed.
-func (v *voyage) reportDownload(ctx context.Context, d *download) error {
-	err := v.b.await(ctx, func() bool { return d.state != downloadRunning })
+func (v *voyage) reportDownload(ctx context.Context) error {
+	var d *download
+	err := v.b.await(ctx, func() bool {
+		if n := len(v.x.fx.downloads); n > 0 {
+			d = v.x.fx.downloads[n-1]
+		}
+		return d != nil && d.state != downloadRunning
+	})
+	if d == nil && err != nil {
+		return reins.Errorf(reins.CodeNavigationFailed, "%.200q is a download that the browser did not begin", v.given).Because(err)
+	}
 	if err != nil && !errors.Is(err, errNavigationTime) {
 		return err
 	}
 	v.b.mu.Lock()
 	shown := d.describe()
 	v.b.mu.Unlock()
-	address, title, loading := v.describe(ctx)
+	address, title, loading := v.describe(context.WithoutCancel(ctx))
 	v.x.reply.Result.Navigation = &reins.NavigationResult{URL: address, Title: title, Loading: loading, Waited: err == nil, Download: &shown}
 	v.x.reply.Result.Changes = &reins.Changes{Settled: err == nil}
 	return nil

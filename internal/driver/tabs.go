@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -101,6 +102,9 @@ func (b *browser) newTab(ctx context.Context) (*tab, error) {
 	return t, nil
 }
 
+// closePatience is how long a page has to answer that it may be closed.
+const closePatience = 2 * time.Second
+
 // closeTab is close_tab. A beforeunload question is accepted and reported
 // (ACT-8); the last tab's place is taken by an empty one (TAB-3).
 func (b *browser) closeTab(ctx context.Context, cmd Command, a reins.CloseTab) (*Reply, error) {
@@ -117,17 +121,22 @@ func (b *browser) closeTab(ctx context.Context, cmd Command, a reins.CloseTab) (
 	if open != nil { // it would hold up the close
 		open.session.Send(page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: open.kind == "beforeunload"})
 	}
-	if _, err := cdp.Call(ctx, b.session, target.CloseTarget, target.CloseTargetParams{TargetID: t.target}); err != nil {
-		return nil, b.failure(err)
-	}
-	err = b.await(ctx, func() bool {
+	t.pageSession().Send(page.Close.Method, nil)
+	gone := func() bool {
 		select {
 		case <-t.ended:
 			return b.selected != nil && b.selected.ready
 		default:
 			return false
 		}
-	})
+	}
+	// A page that does not answer, or has crashed, is closed without being asked.
+	short, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	if err = b.await(short, gone); err != nil && ctx.Err() == nil {
+		b.session.Send(target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.target})
+		err = b.await(ctx, gone)
+	}
 	if err != nil {
 		return nil, b.failure(err)
 	}

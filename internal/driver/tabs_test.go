@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,11 @@ func (b *testBrowser) pageScript(tb testing.TB, t *tab, expression string) strin
 	if err != nil || got.ExceptionDetails != nil {
 		tb.Fatalf("page script %s: %v, %+v", expression, err, got.ExceptionDetails)
 	}
-	return strings.Trim(string(got.Result.Value), `"`)
+	var text string
+	if json.Unmarshal(got.Result.Value, &text) != nil {
+		return string(got.Result.Value)
+	}
+	return text
 }
 
 func (b *testBrowser) ids() string {

@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reins-browser/reins"
+)
+
+// ACT-10, NAV-4: downloads land under GUIDs and are reported, on the action or
+// as an event, under safe names.
+func TestDownloads(t *testing.T) {
+	eachEngine(t, testDownloads)
+}
+
+func testDownloads(t *testing.T, engine reins.Engine) {
+	release := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>Home</title><a id=file href=/file download>file</a><a id=blank href=/file target=_blank>file</a><a id=slow href=/slow download>slow</a>`)
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Disposition", `attachment; filename="../../evil name.txt"`)
+		fmt.Fprint(w, "content")
+	})
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Disposition", `attachment; filename=slow.bin`)
+		w.Header().Set("Content-Type", "application/zip") // not looked into first
+		fmt.Fprint(w, "first")
+		w.(http.Flusher).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	s := serve(t, mux)
+	b := newBrowser(t, engine)
+	b.open(t, s.URL+"/")
+	check := func(how string, r *Reply) {
+		t.Helper()
+		if len(r.Downloads) != 1 || len(r.Result.Changes.Downloads) != 1 {
+			t.Fatalf("%s: downloads %+v, %+v", how, r.Downloads, r.Result.Changes)
+		}
+		d := r.Downloads[0]
+		content, err := os.ReadFile(filepath.Join(b.chromium.downloads, d.GUID))
+		if err != nil || string(content) != "content" || d.Size != 7 {
+			t.Errorf("%s: %+v holds %q, %v", how, d, content, err)
+		}
+		if strings.ContainsAny(d.Name, `/\`) || !strings.HasSuffix(d.Name, "evil name.txt") {
+			t.Errorf("%s: the name is %q", how, d.Name)
+		}
+	}
+	r := b.open(t, s.URL+"/file")
+	check("navigate", r)
+	if n := r.Result.Navigation; n.Download == nil || n.URL != s.URL+"/" || n.Download.State != "completed" {
+		t.Errorf("navigation %+v", n)
+	}
+	tab := b.tabNow()
+	for _, id := range []string{"file", "blank"} {
+		tab := b.tabNow()
+		x := &action{tab: tab, fx: b.begin(tab), reply: &Reply{}}
+		b.pageScript(t, tab, fmt.Sprintf(`document.getElementById(%q).click()`, id))
+		b.eventually(t, "the download", func() bool { return len(x.fx.downloads) == 1 && x.fx.downloads[0].state == downloadCompleted })
+		x.fx.report(b.browser, x.reply)
+		x.fx.end(b.browser)
+		check(id, x.reply)
+	}
+	if strings.Contains(b.kinds(), "download") {
+		t.Errorf("a reported download is an event too: %s", b.kinds())
+	}
+	// One that ends after its action, and one that nobody acted for.
+	b.act(t, reins.SelectTab{Tab: tab.id})
+	fx := b.begin(tab)
+	b.pageScript(t, tab, `document.getElementById("slow").click()`)
+	b.eventually(t, "the download", func() bool { return len(fx.downloads) == 1 })
+	fx.end(b.browser)
+	b.pageScript(t, tab, `document.getElementById("file").click()`)
+	waitFor(t, "the event of the unasked download", func() bool { return strings.Count(b.kinds(), "download") == 1 })
+	r = b.act(t, reins.Navigate{URL: s.URL + "/slow", Timeout: reins.Duration(500 * time.Millisecond)})
+	if n := r.Result.Navigation; n.Download == nil || n.Download.State != "in_progress" || n.Waited {
+		t.Errorf("a slow download: %+v", n)
+	}
+	close(release)
+	waitFor(t, "the events of the slow downloads", func() bool { return strings.Count(b.kinds(), "download") == 3 })
+}
+
+func TestSafeName(t *testing.T) {
+	for _, test := range [][2]string{
+		{"report.pdf", "report.pdf"}, {"../../etc/passwd", "passwd"}, {`C:\temp\x.exe`, "x.exe"}, {"", "download"}, {"..", "download"},
+		{"a\x00b\u202egpj.exe", "abgpj.exe"}, {".hidden", "hidden"}, {"a:b?.txt", "a_b_.txt"}, {"\xff\xfe.txt", "_.txt"},
+		{strings.Repeat("é", 200) + ".tar.gz", strings.Repeat("é", 58) + ".gz"},
+	} {
+		if got := safeName(test[0]); got != test[1] || len(got) > 120 {
+			t.Errorf("safeName(%q) = %q (%d bytes), want %q", test[0], got, len(got), test[1])
+		}
+	}
+}
