@@ -60,7 +60,9 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 	if err != nil {
 		return reins.Errorf(reins.CodeInternal, "this program cannot find itself: %w", err)
 	}
-	server := exec.Command(program, f.mcpArguments(site)...)
+	// By descriptor and not by path: the path may lead through a directory that
+	// the ordinary user cannot enter.
+	server := exec.Command("/proc/self/exe", f.mcpArguments(site)...)
 	server.Args[0] = "reins"
 	server.Stderr = io.err
 	colour := isTerminal(os.Stdout)
