@@ -79,6 +79,9 @@ func (s suite) run(t *testing.T) {
 		{"Schemes_NAV2", testSchemes, reins.EngineFull},
 		{"Navigation_NAV3", testNavigation, reins.EngineFull},
 	} {
+		if c.only != "" && c.only != s.engine {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(t, s)

@@ -96,7 +96,8 @@ func waitGone(t *testing.T, profile string, list []process) time.Duration {
 			return took
 		case took > time.Second:
 			for _, p := range left {
-				t.Logf("%d %.60q is in state %q", p.pid, p.command, statusOf(t, p.pid)["State"])
+				waits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", p.pid))
+				t.Logf("%d %.60q is in state %q, in %q", p.pid, p.command, statusOf(t, p.pid)["State"], waits)
 			}
 			t.Fatalf("%d of %d processes are there after %s", len(left), len(list), took)
 		}
@@ -159,12 +160,4 @@ func network(t *testing.T, pid int) string {
 		t.Fatal(err)
 	}
 	return name
-}
-
-func owner(path string) int {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return -1
-	}
-	return int(st.Uid)
 }

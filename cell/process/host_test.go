@@ -165,7 +165,7 @@ func TestAdmit_CELL12(t *testing.T) {
 		l    net.Listener
 		want string
 	}{
-		"host's network": {tcp, "of the host's network"}, "another address": {other, "not at"}, "IPv6": {six, "family"}, "unix": {path, "family"},
+		"host's network": {tcp, "network"}, "another address": {other, "not at"}, "IPv6": {six, "family"}, "unix": {path, "family"},
 	} {
 		f, err := c.l.(interface{ File() (*os.File, error) }).File()
 		if err != nil {

@@ -44,14 +44,20 @@ func InitMain(ctx context.Context, self *child.Self) error {
 		}
 		files[name] = f
 	}
-	var err error
-	if p.Sealed {
-		err = supervise(ctx, p, files)
-	} else {
-		err = build(self, p, files)
+	if !p.Sealed {
+		return build(self, p, files)
 	}
-	return err
+	if err := supervise(ctx, p, files); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n", err)
+		leave(1)
+	}
+	leave(0)
+	return nil
 }
+
+// leave ends this process at once, and with it the cell: nothing here has to be
+// flushed, and what a runtime does before an exit can take a second.
+func leave(code int) { syscall.Exit(code) }
 
 // build makes the cell around this process and executes it again.
 func build(self *child.Self, p plan, files map[string]*os.File) error {
