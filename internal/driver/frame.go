@@ -288,7 +288,7 @@ func evalError(t *tab, err error) error {
 
 // isReplaced recognises the refusals that mean that a document is gone.
 func isReplaced(fault *cdp.ProtocolError) bool {
-	for _, s := range []string{"context", "navigated or closed", "No frame", "Frame", "Session with given id"} {
+	for _, s := range []string{"context", "ContextId not found", "navigated or closed", "No frame", "Frame", "Session with given id"} {
 		if strings.Contains(fault.Message, s) {
 			return true
 		}
