@@ -148,6 +148,9 @@ func open(ctx context.Context, path string, o Options, m machine) (_ *Dir, err e
 	}
 	// From here on the record names a generation of ours; failing means ending it.
 	if err = d.makeGeneration(); err == nil {
+		err = d.finishRemovals(ctx)
+	}
+	if err == nil {
 		d.watch, err = startWatcher(d, o.CheckEvery)
 	}
 	if err != nil {

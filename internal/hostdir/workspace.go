@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/capability"
 )
 
 // Workspace is a persistent profile of a project, held by one writer at a time
@@ -85,19 +86,62 @@ func (d *Dir) RemoveWorkspace(ctx context.Context, project, name string) error {
 	if err != nil {
 		return err
 	}
-	err = d.machine.inspect(ctx, d.id.UID, w.Profile)
-	if err == nil {
-		// The profile first: the folder goes only when nothing is left of it.
-		err = removeTree(ctx, w.folder, workspaceProfile)
-	}
-	if err == nil {
-		var all *os.File
-		if all, err = openFolder(d.root, workspacesName, d.id); err == nil {
-			err = errors.Join(removeTree(ctx, all, filepath.Base(w.folder.Name())), d.machine.sync(all), all.Close())
-		}
+	if err = d.machine.inspect(ctx, d.id.UID, w.Profile); err == nil {
+		err = d.dismantle(ctx, w)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		return reins.AsError(err)
+	}
+	return nil
+}
+
+// removedKind is the prefix of a workspace's folder on its way out.
+const removedKind = capability.Kind("removed")
+
+// dismantle removes a locked workspace. The profile goes first, so that a
+// failure leaves a workspace; then what is left moves out of the way before its
+// lock file goes, so that nobody can come to hold a lock in it meanwhile.
+func (d *Dir) dismantle(ctx context.Context, w *Workspace) error {
+	if err := removeTree(ctx, w.folder, workspaceProfile); err != nil {
+		return err
+	}
+	all, err := openFolder(d.root, workspacesName, d.id)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	aside := capability.NewID(removedKind)
+	err = unix.Renameat(int(all.Fd()), filepath.Base(w.folder.Name()), int(all.Fd()), aside)
+	if err == nil {
+		err = d.machine.sync(all)
+	}
+	if err != nil {
+		return fencedBy(err, "the workspace in %q cannot be moved out of the way: %s", w.folder.Name(), reason(err))
+	}
+	return removeTree(ctx, all, aside)
+}
+
+// finishRemovals removes what a kill left of workspaces that were on their way
+// out. It is for a start, when nobody else removes any.
+func (d *Dir) finishRemovals(ctx context.Context) error {
+	all, err := openFolder(d.root, workspacesName, d.id)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	list, err := all.Readdirnames(-1)
+	if err != nil {
+		return fencedBy(err, "the folder %q cannot be read: %s", all.Name(), reason(err))
+	}
+	for _, name := range list {
+		if capability.IsID(removedKind, name) {
+			if err := removeTree(ctx, all, name); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -127,19 +171,23 @@ func (d *Dir) lockWorkspace(project, name string) (*Workspace, error) {
 	}
 	defer all.Close()
 	digest := workspaceDigest(project, name)
-	for range 4 {
+	for range 16 {
 		w := &Workspace{Profile: filepath.Join(all.Name(), digest, workspaceProfile), machine: d.machine}
-		if w.folder, err = ensureShared(all, digest, d.id); err != nil {
+		if w.folder, err = ensureShared(all, digest, d.id); errors.Is(err, unix.ENOENT) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
-		if err = w.take(project, name, d.id); err != nil {
-			return nil, errors.Join(err, w.Close())
-		}
-		// Another may have removed the folder between opening and locking.
-		if leadsTo(all, digest, w.folder) && leadsTo(w.folder, workspaceLock, w.lock) {
+		err = w.take(project, name, d.id)
+		// Another may have moved the folder away between opening and locking:
+		// then neither lock nor failure says anything about the workspace.
+		moved := !leadsTo(all, digest, w.folder)
+		if err == nil && !moved {
 			return w, nil
 		}
-		_ = w.Close()
+		if cerr := w.Close(); !moved {
+			return nil, reins.AsError(errors.Join(err, cerr))
+		}
 	}
 	return nil, reins.Errorf(reins.CodeBusy, "workspace %q of project %q is being removed; try again", name, project)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/capability"
 )
 
 // WSP-2: a named profile survives generations and kills; one writer at a time;
@@ -165,6 +166,24 @@ func TestRemovingAWorkspace_RES5(t *testing.T) {
 	check(t, w.Close())
 }
 
+// LIFE-4: what a kill left of a removal goes with the next start; nothing else
+// in the folder does.
+func TestAnInterruptedRemovalIsFinished_LIFE4(t *testing.T) {
+	path := newPath(t)
+	d := mustOpen(t, path, realMachine())
+	w, err := d.Workspace(t.Context(), "p", "w")
+	check(t, err, w.Close())
+	all := filepath.Join(path, workspacesName)
+	left := filepath.Join(all, capability.NewID(removedKind))
+	check(t, os.MkdirAll(filepath.Join(left, "profile"), 0o700), os.WriteFile(filepath.Join(left, "lock"), nil, 0o600),
+		os.Mkdir(filepath.Join(all, "removed_by_hand"), 0o700))
+	mustClose(t, d)
+	mustClose(t, mustOpen(t, path, realMachine()))
+	if got := entries(t, all); len(got) != 2 || exists(left) || !exists(w.Profile) {
+		t.Errorf("workspaces: %v", got)
+	}
+}
+
 // WSP-2: takers and removers at once: never two holders, never an error but busy.
 func TestManyTakersAndRemovers_WSP2(t *testing.T) {
 	d := mustOpen(t, newPath(t), newFakeProc(t, testBoot).machine())
@@ -172,7 +191,7 @@ func TestManyTakersAndRemovers_WSP2(t *testing.T) {
 	var holders sync.Mutex
 	for i := range 8 {
 		wg.Go(func() {
-			for range 25 {
+			for range 60 {
 				if i%4 == 3 {
 					if err := d.RemoveWorkspace(context.Background(), "p", "w"); err != nil && reins.CodeOf(err) != reins.CodeBusy {
 						t.Error("remove:", err)
