@@ -203,6 +203,21 @@ func TestAnOlderProgramThatWasFaster_OWN6(t *testing.T) {
 	if exists(filepath.Join(path, lockName+".new")) {
 		t.Error("our own stays")
 	}
+	// The same after ours was named: only the file that this start made goes.
+	path = newPath(t)
+	lock := filepath.Join(path, lockName)
+	m = realMachine()
+	m.sync = func(f *os.File) error {
+		if f.Name() != path || !exists(lock) {
+			return f.Sync()
+		}
+		return errors.Join(os.Rename(lock, path+".aside"), os.WriteFile(lock, nil, 0o600), unix.EIO)
+	}
+	_, err = open(t.Context(), path, Options{}, m)
+	wantCode(t, err, reins.CodeFenced)
+	if b, err := os.ReadFile(lock); err != nil || len(b) != 0 {
+		t.Errorf("the other program's file: %q, %v", b, err)
+	}
 	// What a kill left of an unnamed record does not count.
 	other := newPath(t)
 	check(t, os.Mkdir(other, 0o700), os.WriteFile(filepath.Join(other, lockName+".new"), []byte("torn"), 0o600))
