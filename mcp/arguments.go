@@ -13,7 +13,7 @@ import (
 // request is a decoded call: the action, and what the door itself adds.
 type request struct {
 	action reins.Action
-	read   bool // take a snapshot afterwards, as part of the same call
+	read   bool // a snapshot belongs to the result
 }
 
 // decode makes the action of a call out of its arguments. What is wrong with
@@ -66,6 +66,7 @@ func (t *tool) action(fields map[string]json.RawMessage) (request, error) {
 		return req, reins.Errorf(reins.CodeInvalidInput, "the arguments are not valid JSON: %w", err)
 	}
 	req.action, err = reins.DecodeAction(body)
+	req.read = req.read || string(fields["snapshot"]) == "true"
 	return req, err
 }
 

@@ -162,8 +162,8 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 		return nil, err
 	}
 	out := newOutput(asked.action, res)
-	if asked.read && (res.Navigation == nil || res.Navigation.Download == nil) {
-		s.readAfter(ctx, lease, res, out)
+	if asked.read && res.Snapshot == nil && (res.Navigation == nil || res.Navigation.Download == nil) {
+		s.readAfter(ctx, lease, asked.action, res, out)
 	}
 	return s.result(t, req, out), nil
 }
@@ -177,10 +177,10 @@ func (s *session) sized(a reins.Action) reins.Action {
 	return a
 }
 
-// readAfter adds the page's snapshot to the result of a navigation. The
-// navigation has succeeded whatever becomes of it.
-func (s *session) readAfter(ctx context.Context, lease reins.Lease, res *reins.Result, out *output) {
-	read := reins.Snapshot{MaxBytes: s.server.options.SnapshotBytes}
+// readAfter adds a snapshot to a result that came without: that of the page for a
+// navigation, else what changed. The action has succeeded whatever becomes of it.
+func (s *session) readAfter(ctx context.Context, lease reins.Lease, after reins.Action, res *reins.Result, out *output) {
+	read := reins.Snapshot{MaxBytes: s.server.options.SnapshotBytes, Changes: acts(after.Verb())}
 	if res.Tab != nil {
 		read.Tab = res.Tab.ID
 	}
@@ -191,7 +191,7 @@ func (s *session) readAfter(ctx context.Context, lease reins.Lease, res *reins.R
 	}
 	out.Notes = append(out.Notes, got.Notes...)
 	if got.Snapshot != nil {
-		out.read(got.Snapshot, false)
+		out.read(got.Snapshot, read.Changes)
 	}
 }
 
