@@ -108,9 +108,6 @@ func (f *filling) setChecked(ctx context.Context) error {
 		return f.setOption(ctx, want)
 	}
 	if f.info.Checked == want {
-		if err := f.reach(ctx, readyOptions{Soft: true}); err != nil {
-			return err
-		}
 		f.x.changes().Value = want
 		return nil
 	}

@@ -28,7 +28,7 @@ func (b *browser) click(ctx context.Context, x *action, a reins.Click) error {
 		return b.clickOption(ctx, x, s, a.Waits)
 	}
 	bound := or(a.Settle, waitSettle)
-	settling := b.settle(x.tab)
+	settling := b.settle(x)
 	if err := b.press1(ctx, x, s, a); err != nil {
 		settling.stop()
 		return err
@@ -121,7 +121,7 @@ func pointerEvents(px, py float64, a reins.Click) (events []cdp.Request, backgro
 // page of its own.
 func (b *browser) clickOption(ctx context.Context, x *action, s *spot, w reins.Waits) error {
 	end := time.Now().Add(or(w.Actionable, waitActionable))
-	settling := b.settle(x.tab)
+	settling := b.settle(x)
 	for {
 		var r readyInfo
 		if err := s.doc.eval(ctx, "n => reins.pressOption(n, false)", &r, s.number); err != nil {

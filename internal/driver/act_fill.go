@@ -57,7 +57,7 @@ func (b *browser) fill(ctx context.Context, x *action, a reins.Fill) error {
 	if err != nil {
 		return err
 	}
-	f.settling = b.settle(x.tab)
+	f.settling = b.settle(x)
 	if err := set(ctx); err != nil {
 		f.settling.stop()
 		return err

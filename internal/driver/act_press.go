@@ -59,7 +59,7 @@ func (b *browser) aim(ctx context.Context, x *action, ref reins.Ref, w reins.Wai
 		if in.before.Focus != 0 {
 			x.reply.Result.Target = &reins.Target{Role: in.before.Role, Name: in.before.Name}
 		}
-		in.settling = b.settle(x.tab)
+		in.settling = b.settle(x)
 		return in, nil
 	}
 	s, err := b.locate(ctx, x, ref, or(w.Actionable, waitActionable), readyOptions{Editable: how == "caretAtEnd", Soft: true})
@@ -67,7 +67,7 @@ func (b *browser) aim(ctx context.Context, x *action, ref reins.Ref, w reins.Wai
 		return nil, err
 	}
 	in.spot, in.before = s, s.before()
-	in.settling = b.settle(x.tab)
+	in.settling = b.settle(x)
 	if err := in.focus(ctx, how); err != nil {
 		in.settling.stop()
 		return nil, err

@@ -144,19 +144,19 @@ func parseChord(s string) (chord, error) {
 		c.held = append(c.held, name)
 		rest = rest[i+1:]
 	}
-	if single(rest) {
-		c.key = character(rest)
-		if len(c.held) > 0 {
-			c.key = underModifiers(c)
+	if !single(rest) {
+		name, ok := keyName(rest)
+		if !ok {
+			return c, unknownKey(s, rest)
 		}
-		return c, nil
+		if c.key, ok = named[name]; ok {
+			return c, nil
+		}
+		rest = name
 	}
-	name, ok := keyName(rest)
-	if !ok {
-		return c, unknownKey(s, rest)
-	}
-	if c.key, ok = named[name]; !ok {
-		c.key = character(name)
+	c.key = character(rest)
+	if len(c.held) > 0 {
+		c.key = underModifiers(c)
 	}
 	return c, nil
 }

@@ -82,7 +82,7 @@ func (b *browser) arrive(ctx context.Context, t *tab) {
 	defer cancel()
 	// That they did not come in time is told by the reading itself.
 	_ = b.await(short, func() bool {
-		complete := true
+		complete := t.main.url != blankPage || !t.loading // a tab just opened is still on its way
 		t.main.eachLocked(func(f *frame) { complete = complete && f.doc != nil && f.phase >= phaseParsed })
 		return complete || !t.loading || t.main.doc != d || t.blockedLocked() != nil
 	})

@@ -71,7 +71,9 @@ func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (fram
 		return f, evalError(x.tab, err)
 	}
 	view := metrics.CSSVisualViewport
-	clip := &page.Viewport{X: view.PageX, Y: view.PageY, Width: view.ClientWidth, Height: view.ClientHeight, Scale: 1}
+	// What the browser tells of the viewport leaves scroll bars out.
+	width, height := max(view.ClientWidth, float64(b.settings.Width)), max(view.ClientHeight, float64(b.settings.Height))
+	clip := &page.Viewport{X: view.PageX, Y: view.PageY, Width: width, Height: height, Scale: 1}
 	switch {
 	case a.Ref != "":
 		if clip, err = b.clipOf(ctx, x, a.Ref, metrics); err != nil {
@@ -79,7 +81,7 @@ func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (fram
 		}
 	case a.FullPage:
 		size := metrics.CSSContentSize
-		clip = &page.Viewport{Width: math.Ceil(size.Width), Height: math.Ceil(size.Height), Scale: 1}
+		clip = &page.Viewport{Width: math.Ceil(max(size.Width, width)), Height: math.Ceil(max(size.Height, height)), Scale: 1}
 	}
 	if clip.Width < 1 || clip.Height < 1 {
 		return f, reins.Errorf(reins.CodeToolFailed, "there is nothing to take a picture of: it has no size; take a picture of the viewport")

@@ -24,12 +24,14 @@ const streamAfter = time.Second
 // by events only.
 type settling struct {
 	tab    *tab
+	fx     *effects
 	stop   func()
 	inputs time.Time
 
 	mu       sync.Mutex
 	navs     map[proto.FrameID]bool // navigations under way; true once committed
 	requests map[string]*request
+	windows  int           // that the page asked to open
 	changed  chan struct{} // closed and replaced at each change
 }
 
@@ -40,9 +42,10 @@ type request struct {
 	answering time.Time // when its answer began; zero before
 }
 
-// settle begins to follow a tab; call it before the input is sent.
-func (b *browser) settle(t *tab) *settling {
-	s := &settling{tab: t, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, changed: make(chan struct{})}
+// settle begins to follow an action's tab; call it before the input is sent.
+func (b *browser) settle(x *action) *settling {
+	t := x.tab
+	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, changed: make(chan struct{})}
 	s.stop = t.watch(s.take)
 	b.listen(t)
 	return s
@@ -86,6 +89,8 @@ func (s *settling) takeLocked(e cdp.Event) bool {
 
 func (s *settling) navigationLocked(e cdp.Event) bool {
 	switch e.Method {
+	case page.WindowOpen.Method:
+		s.windows++
 	case page.FrameRequestedNavigation.Method:
 		v, ok := cdp.Is(e, page.FrameRequestedNavigation)
 		if !ok || v.Disposition != page.ClientNavigationDispositionCurrentTab {
@@ -292,6 +297,9 @@ func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
 		if err := s.idle(ctx); err != nil {
 			return nil, err
 		}
+		if err := s.opened(ctx); err != nil {
+			return nil, err
+		}
 		d, err := s.tab.document(ctx)
 		if err == nil {
 			busy := 0
@@ -308,7 +316,7 @@ func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
 				navs, requests, _ := s.openLocked()
 				s.mu.Unlock()
 				if navs+requests == 0 {
-					return now, nil
+					return now, s.opened(ctx)
 				}
 				continue
 			}
@@ -320,6 +328,27 @@ func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
 			return nil, err
 		}
 	}
+}
+
+// windowOpens is how long a window that was asked for may take to be there;
+// one that the browser refuses never is.
+const windowOpens = time.Second
+
+// opened waits until the windows that the page asked for are tabs.
+func (s *settling) opened(ctx context.Context) error {
+	s.mu.Lock()
+	windows := s.windows
+	s.mu.Unlock()
+	if windows == 0 {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, windowOpens)
+	defer cancel()
+	err := s.tab.b.await(short, func() bool { return len(s.fx.opened)+len(s.fx.notes) >= windows || s.tab.blockedLocked() != nil })
+	if err != nil && ctx.Err() == nil && short.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // idle waits until no navigation and no request is open.

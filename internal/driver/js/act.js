@@ -114,14 +114,17 @@ const points = (el, position) => {
 
 const placeOf = (el) => { const r = el.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; };
 
+const isShown = (el) => el.checkVisibility({ visibilityProperty: true });
+
 // look tries once: {x, y} to press at, or {why} not.
 const look = (el, o) => {
-  if (!o.quiet && !el.checkVisibility({ visibilityProperty: true }) && el.localName !== 'area') return { why: 'hidden', text: 'it is not shown' };
+  const labels = o.position || !el.labels || el.localName === 'button' ? [] : [...el.labels];
+  const shown = el.localName === 'area' || isShown(el) || (o.arm === 'pointer' && labels.some(isShown));
+  if (!shown) return { why: 'hidden', text: 'it is not shown' };
   const off = disabledReason(el);
   if (off) return { why: 'disabled', text: off };
   if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only' };
   const candidates = [...points(el, o.position)];
-  const labels = o.position || !el.labels || el.localName === 'button' ? [] : [...el.labels];
   for (const l of labels) candidates.push(...points(l, null));
   if (!boxesOf(el).length && !labels.some((l) => boxesOf(l).length)) return { why: 'hidden', text: 'it takes no room on the page' };
   let first = null;

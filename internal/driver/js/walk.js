@@ -125,7 +125,7 @@ const shownValue = (el, tag, role) => {
   return '';
 };
 
-const masked = (el) => el.value && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
+const masked = (el) => el.value !== '' && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
 const lines = (s) => s === '' ? '' : bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
 
 const address = (el) => {

@@ -1,0 +1,125 @@
+package driver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reins-browser/reins"
+)
+
+// settleSite serves pages whose buttons set things off, and what they fetch.
+func settleSite(tb testing.TB) string {
+	mux := http.NewServeMux()
+	html := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!doctype html><title>t</title>"+logPart+body)
+		})
+	}
+	slow := func(path string, wait time.Duration) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				fmt.Fprint(w, "<!doctype html><title>slow</title>done")
+			case <-r.Context().Done():
+			}
+		})
+	}
+	slow("/slow", 300*time.Millisecond)
+	slow("/poll", 20*time.Millisecond)
+	slow("/never", time.Hour)
+	mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: x\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/nothing", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	html("/", `<button onclick="fetch('/slow').then(r=>r.text()).then(say)">Fetch</button>
+<button onclick="fetch('/slow').then(()=>fetch('/slow?2')).then(r=>r.text()).then(t=>{requestAnimationFrame(()=>say('chained '+t))})">Chain</button>
+<button onclick="say('dom')">Dom</button><button onclick="new EventSource('/stream').onmessage=()=>say('streams')">Stream</button>
+<button onclick="fetch('/stream').then(()=>say('open'))">Body</button><button onclick="fetch('/never')">Never</button><a href="/slow">Leave</a>
+<a href="/nothing">Nothing</a><button onclick="document.body.setAttribute('aria-busy','true');setTimeout(()=>{document.body.removeAttribute('aria-busy');say('rested')},300)">Busy</button>
+<form action="/slow"><button>Submit</button></form>`)
+	html("/polling", `<button onclick="say('polled on')">Act</button><script>let n=0;setInterval(()=>fetch('/poll?'+n++).then(()=>{document.title='polls '+n}),30)</script>`)
+	return serve(tb, mux).URL
+}
+
+// TestSettling: the call returns when what the input set off is there, and is
+// not held by pages that poll or stream (ACT-6).
+func TestSettling(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	url := settleSite(t)
+	for _, c := range []struct {
+		button, want string
+		least, most  time.Duration
+		settled      bool
+		settle       time.Duration // bound; the default when 0
+	}{
+		{"Fetch", "done", 300 * time.Millisecond, 3 * time.Second, true, 0},
+		{"Chain", "chained", 600 * time.Millisecond, 3 * time.Second, true, 0},
+		{"Dom", "dom", 0, 2 * time.Second, true, 0},
+		{"Stream", "", 0, 2 * time.Second, true, 0},
+		{"Body", "open", 0, 2 * time.Second, true, 0},
+		{"Never", "-", 400 * time.Millisecond, 3 * time.Second, false, 400 * time.Millisecond},
+		{"Nothing", "-", 0, 3 * time.Second, true, 0},
+		{"Busy", "rested", 300 * time.Millisecond, 3 * time.Second, true, 0},
+	} {
+		t.Run(c.button, func(t *testing.T) {
+			b.open(t, url)
+			a := reins.Click{Ref: refTo(t, b.see(t), c.button)}
+			if c.settle > 0 {
+				d := reins.Duration(c.settle)
+				a.Settle = &d
+			}
+			began := time.Now()
+			got := b.act(t, a).Result.Changes
+			took := time.Since(began)
+			if took < c.least || took > c.most || got.Settled != c.settled {
+				t.Errorf("took %v, settled %v, pending %d", took, got.Settled, got.Pending)
+			}
+			if r := b.result(t); !strings.Contains(r, c.want) {
+				t.Errorf("the page says %q, want %q", r, c.want)
+			}
+			if !c.settled && got.Pending != 1 {
+				t.Errorf("pending %d, want 1", got.Pending)
+			}
+		})
+	}
+}
+
+// TestSettlingNavigation: a navigation has committed and parsed (ACT-6).
+func TestSettlingNavigation(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	url := settleSite(t)
+	for _, button := range []string{"Leave", "Submit"} {
+		b.open(t, url)
+		r := b.act(t, reins.Click{Ref: refTo(t, b.see(t), button), Waits: reins.Waits{Snapshot: true}}).Result
+		if !r.Changes.Navigated || !strings.HasPrefix(r.Changes.URL, url+"/slow") || r.Changes.Title != "slow" || !r.Changes.Settled {
+			t.Errorf("%s: changes %+v", button, r.Changes)
+		}
+		if r.Snapshot == nil || !strings.Contains(r.Snapshot.Text, "done") || r.Snapshot.Changes {
+			t.Errorf("%s: snapshot %+v", button, r.Snapshot)
+		}
+	}
+}
+
+// TestPollingHoldsNothing (ACT-6).
+func TestPollingHoldsNothing(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	b.open(t, settleSite(t)+"/polling")
+	ref := refTo(t, b.see(t), "Act")
+	b.act(t, reins.Click{Ref: ref}) // from here on it is listened to
+	b.script(t, `new Promise(ok => { const n0 = +document.title.split(' ')[1] || 0, look = () => +document.title.split(' ')[1] > n0 + 4 ? ok(1) : requestAnimationFrame(look); look(); })`)
+	for range 5 {
+		began := time.Now()
+		if c := b.act(t, reins.Click{Ref: ref}).Result.Changes; !c.Settled || time.Since(began) > 2*time.Second {
+			t.Errorf("took %v: %+v", time.Since(began), c)
+		}
+	}
+}
