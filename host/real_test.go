@@ -143,7 +143,7 @@ func TestRealStuckPage(t *testing.T) {
 // TestRealAudit: what a browser asks of the network is decided and recorded, a
 // forbidden address is refused (EGR-8), and operations have their records.
 func TestRealAudit(t *testing.T) {
-	base, policy := site(t, map[string]http.HandlerFunc{"/": html(`<title>Home</title><img src="http://127.0.0.1:9/x.png">`)})
+	base, policy := site(t, map[string]http.HandlerFunc{"/": html(`<title>Home</title><img src="http://127.0.0.1:8099/x.png">`)})
 	var records box[[]reins.Record]
 	h := real(t, reins.Hooks{Audit: func(r reins.Record) { records.set(append(records.get(), r)) }})
 	l := realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineShell, Egress: policy})
@@ -160,9 +160,16 @@ func TestRealAudit(t *testing.T) {
 		}
 		return false
 	}
+	defer func() {
+		if t.Failed() {
+			for _, r := range records.get() {
+				t.Logf("record: %+v", r)
+			}
+		}
+	}()
 	within(t, 5*time.Second, "all is recorded", func() bool {
 		return has("start", reins.OutcomeCompleted, "") && has("egress", reins.OutcomeCompleted, "127.0.0.1") &&
-			has("egress", reins.OutcomeFailed, `"127.0.0.1" port 9`) && has("egress", reins.OutcomeFailed, "169.254.169.254") &&
+			has("egress", reins.OutcomeFailed, `"127.0.0.1" port 8099`) && has("egress", reins.OutcomeFailed, "169.254.169.254") &&
 			has("navigate", reins.OutcomeCompleted, "") && has("navigate", reins.OutcomeFailed, "")
 	})
 }
