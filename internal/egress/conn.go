@@ -49,11 +49,12 @@ func (d *doorConn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	d.touch()
-	if n = d.proxy.up.take(n); n == 0 {
+	allowed := d.proxy.up.take(n)
+	if allowed < n {
 		d.Close()
-		return 0, errBytes
+		err = errBytes
 	}
-	return n, err
+	return allowed, err
 }
 
 // Write counts what the browser gets, and stops at the bound.

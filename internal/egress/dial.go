@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -148,19 +149,23 @@ func (p *Proxy) dial(ctx context.Context, r *route) (*originConn, *refusal) {
 	ctx, cancel := context.WithDeadline(ctx, r.deadline)
 	defer cancel()
 	results := make(chan dialled)
+	timer := time.NewTimer(stagger)
+	defer timer.Stop()
 	running, next := 0, 0
-	start := func() {
+	another := func() {
+		if next == len(r.addrs) || ctx.Err() != nil { // cancelled by the winner, too
+			return
+		}
 		addr := r.addrs[next]
 		next++
 		running++
+		timer.Reset(stagger)
 		go func() {
 			conn, err := p.dialOne(ctx, netip.AddrPortFrom(addr, r.port))
 			results <- dialled{conn, addr, err}
 		}()
 	}
-	timer := time.NewTimer(stagger)
-	defer timer.Stop()
-	start()
+	another()
 	var won *originConn
 	var firstErr error
 	for running > 0 {
@@ -173,18 +178,12 @@ func (p *Proxy) dial(ctx context.Context, r *route) (*originConn, *refusal) {
 				cancel()
 			case d.err == nil:
 				d.conn.Close()
-			case firstErr == nil:
-				firstErr = d.err
-			}
-			if d.err != nil && won == nil && next < len(r.addrs) && ctx.Err() == nil {
-				start()
-				timer.Reset(stagger)
+			default:
+				firstErr = cmp.Or(firstErr, d.err)
+				another()
 			}
 		case <-timer.C:
-			if won == nil && next < len(r.addrs) {
-				start()
-				timer.Reset(stagger)
-			}
+			another()
 		}
 	}
 	if won == nil {

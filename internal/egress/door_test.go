@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // net/http prints what a host said unasked
+	goleak.VerifyTestMain(m)
+}
 
 // network is the world outside: names with addresses, and addresses that
 // lead to listeners of the test. It remembers what was asked and dialled.
