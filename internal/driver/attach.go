@@ -10,6 +10,7 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -192,6 +193,11 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		cdp.Prepare(webauthn.Enable, webauthn.EnableParams{EnableUI: new(false)}), // keys are asked for in vain (ACT-9)
 		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
 	)
+	if b.enforces() {
+		requests = append(requests, cdp.Prepare(fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{
+			{URLPattern: "*", ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageRequest},
+		}}))
+	}
 	if b.settings.Width > 0 && b.settings.Height > 0 {
 		requests = append(requests, cdp.Prepare(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 			Width: int64(b.settings.Width), Height: int64(b.settings.Height), DeviceScaleFactor: b.settings.Scale,

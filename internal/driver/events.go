@@ -6,6 +6,7 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -34,6 +35,10 @@ func (t *tab) onEvent(e cdp.Event) {
 	case page.FileChooserOpened.Method:
 		if v, ok := cdp.Is(e, page.FileChooserOpened); ok {
 			t.chooserOpened(v)
+		}
+	case fetch.RequestPaused.Method:
+		if v, ok := cdp.Is(e, fetch.RequestPaused); ok {
+			t.judge(e.Session, v)
 		}
 	default:
 		t.b.mu.Lock()
@@ -235,6 +240,7 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 		f.phase = phaseLoaded
 		t.askFrames(s) // those inside it came back without a word
 		t.arrivedLocked(f, v.Frame)
+		t.askTitle()
 		return
 	}
 	for _, c := range slices.Clone(f.children) {
@@ -257,6 +263,7 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	}
 	t.crashed = false
 	t.chooser = nil
+	t.title = "" // asked for when it is parsed
 	t.nav.commits++
 	t.nav.arrived = keepLast(append(t.nav.arrived, v.LoaderID))
 	t.nav.unreachable = v.UnreachableURL

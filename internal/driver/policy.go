@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
 )
 
 // refusalHeader marks a refusal page of the egress door and gives its reason
@@ -87,6 +91,31 @@ func allowed(u *url.URL, policy reins.NavigationPolicy) error {
 		return errBlockedHost(u.Host)
 	}
 	return nil
+}
+
+// enforces reports whether the driver itself holds the rules over hosts: the
+// shell reads no policies (CELL-13). It costs every request a detour inside the
+// browser, so only where there are rules; the schemes of NAV-2 are closed to
+// pages by the browser anyway.
+func (b *browser) enforces() bool {
+	n := b.settings.Navigation
+	return b.settings.Engine == reins.EngineShell && len(n.Allow)+len(n.Deny) > 0
+}
+
+// judge lets a document request of the tab go on, or fails it when it would
+// lead the tab to where the rules do not allow (NAV-3).
+func (t *tab) judge(s *cdp.Session, v fetch.EventRequestPaused) {
+	if v.FrameID == t.main.id && v.Request != nil {
+		u, err := url.Parse(v.Request.URL)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+			err = allowed(u, t.b.settings.Navigation)
+		}
+		if err != nil {
+			s.Send(fetch.FailRequest.Method, fetch.FailRequestParams{RequestID: v.RequestID, ErrorReason: network.ErrorReasonBlockedByClient})
+			return
+		}
+	}
+	s.Send(fetch.ContinueRequest.Method, fetch.ContinueRequestParams{RequestID: v.RequestID})
 }
 
 func errBlockedHost(host string) *reins.Error {
