@@ -134,6 +134,9 @@ func (l *Lines) write(data []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_, err := l.out.Write(append(data, '\n'))
+	if err != nil {
+		_ = l.Close() // a client that cannot be answered is gone
+	}
 	return err
 }
 
@@ -189,7 +192,7 @@ func (l *Lines) refuse(code int, sentence string) {
 		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": sentence},
 	})
 	if err == nil {
-		_ = l.write(data) // a client that does not read any more ends the next write too
+		_ = l.write(data) // what a failure means, write sees to
 	}
 }
 

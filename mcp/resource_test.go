@@ -68,10 +68,15 @@ func TestArtifactsAreResources(t *testing.T) {
 	if got, err := read(c, "reins://p:1/r.2/artifacts/note.txt"); err != nil || got.Contents[0].Text != "héllo" {
 		t.Errorf("text: %v %v", got, err)
 	}
+	var missing *jsonrpc.Error
+	if !errors.As(sdk.ResourceNotFoundError(""), &missing) {
+		t.Fatal("the SDK has no form for it")
+	}
+	notFound := missing.Code
 	for uri, code := range map[string]int64{
-		"reins://p:1/r.2/artifacts/other": sdk.CodeResourceNotFound,
-		"reins://q/r.2/artifacts/big":     sdk.CodeResourceNotFound, // OVW-6: an address selects no identity
-		"file:///etc/passwd":              sdk.CodeResourceNotFound,
+		"reins://p:1/r.2/artifacts/other": notFound,
+		"reins://q/r.2/artifacts/big":     notFound, // OVW-6: an address selects no identity
+		"file:///etc/passwd":              notFound,
 		"reins://p:1/r.2/artifacts/huge":  jsonrpc.CodeInvalidParams,
 		"reins://p:1/r.2/artifacts/cut":   jsonrpc.CodeInternalError,
 	} {

@@ -111,3 +111,62 @@ func killBrowser(t *testing.T, pid int) {
 		t.Fatal("there is no browser to kill")
 	}
 }
+
+// OVW-1, OWN-3: kill -9 of the server leaves no process, and the next one clears
+// what it left on disk.
+func TestKilledServerIsSucceeded(t *testing.T) {
+	cmd := program(t, "mcp", "--engine", "shell")
+	c := connect(t, cmd)
+	if text, failed := ask(t, c, "browser_snapshot", nil); failed {
+		t.Fatal(text)
+	}
+	all := descendants(cmd.Process.Pid)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, all, time.Now().Add(time.Second))
+	_ = c.Close()
+	next := program(t, "mcp", "--engine", "shell")
+	next.Env = cmd.Env
+	c = connect(t, next)
+	if text, failed := ask(t, c, "browser_snapshot", nil); failed {
+		t.Error(text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, next)
+}
+
+// A client that closes only the end that it reads from is gone too: the server
+// cleans up and ends.
+func TestClosedOutputEndsIt(t *testing.T) {
+	cmd := program(t, "mcp", "--engine", "shell")
+	in, err := cmd.StdinPipe() // stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, said, "Chromium is up")
+	all := descendants(cmd.Process.Pid)
+	_ = out.Close()
+	if _, err := fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	gone(t, all, time.Now().Add(time.Second))
+	nothingLeft(t, cmd)
+}

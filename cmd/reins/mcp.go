@@ -132,6 +132,11 @@ func serveMCP(ctx context.Context, io stdio, l *local, o mcp.Options) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	// A client that closed its end of stdout only is gone too: writing fails then,
+	// and must not be the end of this process before it has cleaned up.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
