@@ -6,7 +6,7 @@ AS     := $(CURDIR)/scripts/as-user
 TESTS  ?= ./...
 FLAGS  ?=
 
-.PHONY: help run test lint bench build setup cover fuzz
+.PHONY: help run test lint bench bench-tasks build setup cover fuzz
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -32,6 +32,10 @@ lint: ## formatting, vet, staticcheck
 bench: setup build ## measure every verb through MCP against the floor, as ratios
 	$(GO) build -o bin/reins-bench ./internal/bench
 	@$(AS) bin/reins-bench $(ARGS)
+
+bench-tasks: setup build ## let scripted agents do small web tasks with only tools and snapshots
+	$(GO) build -o bin/reins-tasks ./internal/tasks
+	@$(AS) bin/reins-tasks -reins bin/reins $(ARGS)
 
 cover: ## test coverage by package
 	$(GO) test -exec "$(AS)" -cover $(TESTS)
