@@ -32,14 +32,8 @@ var floors = map[string]int{
 	"cell/process":        3,
 	"host":                4,
 	"internal/demo":       5,
-
-	"internal/tasks/agents":  5,
-	"internal/tasks/site":    1,
-	"internal/tasks/reading": 1,
-
-	"cmd/reins":      6,
-	"internal/bench": 6,
-	"internal/tasks": 6,
+	"cmd/reins":           6,
+	"internal/bench":      6,
 
 	"internal/tasks/reading": 1,
 	"internal/tasks/site":    1,
