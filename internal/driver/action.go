@@ -91,9 +91,12 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 	case reins.Navigate:
 		return b.navigate(ctx, x, a)
 	case reins.Snapshot:
+		if err := x.tab.usable(ctx); err != nil && reins.CodeOf(err) != reins.CodeDialogOpen {
+			return err
+		}
 		return b.snapshot(ctx, x, a)
 	}
-	if err := x.tab.blocked(); err != nil {
+	if err := x.tab.usable(ctx); err != nil {
 		return err
 	}
 	switch a := x.cmd.Action.(type) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -86,9 +87,10 @@ func (b *browser) attached(v target.EventAttachedToTarget) {
 		t = b.newTabLocked(info)
 	}
 	s := b.conn.Session(id, func(e cdp.Event) { t.onEvent(e) })
-	t.session = s
+	t.session, t.ready = s, false
 	t.main.session = s
 	b.mu.Unlock()
+	b.work.Go(func() { b.mend(t, s) })
 	b.emitHandover()
 	b.setUp(t, s, true)
 	if isNew {
@@ -96,6 +98,22 @@ func (b *browser) attached(v target.EventAttachedToTarget) {
 		b.adoptLocked(t)
 		b.mu.Unlock()
 	}
+}
+
+// mend waits for the end of a page's session. One that was dropped for a
+// message above the bound is detached, and the page, which lives on, gets
+// another (DRV-3).
+func (b *browser) mend(t *tab, s *cdp.Session) {
+	<-s.Done()
+	if !errors.Is(s.Err(), cdp.ErrTooLarge) {
+		return
+	}
+	b.mu.Lock()
+	t.ready = false
+	t.main.eachLocked(func(f *frame) { f.leaveLocked() })
+	b.mu.Unlock()
+	b.session.Send(target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: target.SessionID(s.ID())})
+	b.session.Send(target.AttachToTarget.Method, target.AttachToTargetParams{TargetID: t.target, Flatten: new(true)})
 }
 
 // letGo runs and detaches a target that is not of interest.
@@ -207,8 +225,7 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 	return requests
 }
 
-// detached handles the end of a page's session. While the page itself lives,
-// as after a message above the bound, it gets another (DRV-3).
+// detached handles the end of a page's session.
 func (b *browser) detached(session string) {
 	b.mu.Lock()
 	var lost *tab

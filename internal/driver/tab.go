@@ -122,6 +122,31 @@ func (t *tab) blocked() error {
 	return nil
 }
 
+// usable waits, for a bounded time, until the page's session is set up, and
+// says why the page cannot be worked on when it cannot.
+func (t *tab) usable(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, settlePages)
+	defer cancel()
+	err := t.b.await(short, func() bool { return t.ready && t.attachedLocked() || t.blockedLocked() != nil })
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return reins.Errorf(reins.CodeToolFailed, "the page in tab %s does not answer; navigate the tab or close it", t.id)
+	}
+	if err != nil {
+		return err
+	}
+	return t.blocked()
+}
+
+// attachedLocked reports whether the page's session lives.
+func (t *tab) attachedLocked() bool {
+	select {
+	case <-t.session.Done():
+		return false
+	default:
+		return true
+	}
+}
+
 func (t *tab) blockedLocked() *reins.Error {
 	select {
 	case <-t.ended:

@@ -121,7 +121,12 @@ func (b *browser) closeTab(ctx context.Context, cmd Command, a reins.CloseTab) (
 	if open != nil { // it would hold up the close
 		open.session.Send(page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: open.kind == "beforeunload"})
 	}
-	t.pageSession().Send(page.Close.Method, nil)
+	patience := closePatience
+	if a.Force {
+		patience = 0
+	} else {
+		t.pageSession().Send(page.Close.Method, nil)
+	}
 	gone := func() bool {
 		select {
 		case <-t.ended:
@@ -131,7 +136,7 @@ func (b *browser) closeTab(ctx context.Context, cmd Command, a reins.CloseTab) (
 		}
 	}
 	// A page that does not answer, or has crashed, is closed without being asked.
-	short, cancel := context.WithTimeout(ctx, closePatience)
+	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err = b.await(short, gone); err != nil && ctx.Err() == nil {
 		b.session.Send(target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.target})

@@ -209,3 +209,52 @@ func TestBackgroundTabsAreVisible(t *testing.T) {
 		}
 	})
 }
+
+// SCH-6, B070: a page that never yields is closed all the same, and holds up
+// no other tab.
+func TestCloseOfStuckPage(t *testing.T) {
+	s := site(t, map[string]string{"/": `<title>Home</title>`})
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		for _, force := range []bool{false, true} {
+			r := b.act(t, reins.OpenTab{URL: s.URL})
+			b.pageScript(t, b.tabNow(), `setTimeout(() => { for (;;); }, 1); 0`)
+			b.act(t, reins.OpenTab{URL: at(s, "other.test", "/")})
+			began := time.Now()
+			b.act(t, reins.CloseTab{Tab: r.Result.Tab.ID, Force: force})
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("force %v: closing took %v", force, took)
+			}
+		}
+	})
+}
+
+// DRV-3: a message above the bound costs its session; the page gets another.
+func TestMessageAboveBound(t *testing.T) {
+	s := site(t, map[string]string{"/": `<title>Home</title>`})
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		c := launch(t, engine)
+		settings := c.settings()
+		settings.Engine, settings.Message = engine, 1<<20
+		b := connectTo(t, c, settings, Handover{})
+		b.open(t, s.URL)
+		tab := b.tabNow()
+		d, err := tab.document(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		err = d.eval(t.Context(), `() => "x".repeat(2 << 20)`, &text)
+		wantCode(t, err, reins.CodeToolFailed)
+		if err := tab.usable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.script(t, "document.title"); got != "Home" {
+			t.Errorf("title %s", got)
+		}
+		if b.told().Pages[0] != tab.pageSession().ID() {
+			t.Error("the parent was not told of the new session")
+		}
+		b.open(t, s.URL)
+	})
+}
