@@ -88,7 +88,11 @@ func TestRemovingADeepAndAWideTree_LIFE4(t *testing.T) {
 		check(t, os.WriteFile(filepath.Join(wide, fmt.Sprint(i)), nil, 0o600))
 	}
 	before := descriptors(t)
-	check(t, removeTree(t.Context(), dir, "level-0000"))
+	var limit unix.Rlimit
+	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(before) + 150, Max: limit.Max}))
+	err = removeTree(t.Context(), dir, "level-0000")
+	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit), err)
 	if left := entries(t, dir.Name()); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
