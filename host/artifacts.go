@@ -72,6 +72,10 @@ func (op *operation) files(ctx context.Context, inc *incarnation) (map[string]st
 	if !ok || len(fill.Value.Artifacts) == 0 {
 		return nil, nil
 	}
+	if !inc.hold() {
+		return nil, reins.ContextError(inc.ctx)
+	}
+	defer inc.saves.Done()
 	out := map[string]string{}
 	for _, id := range fill.Value.Artifacts {
 		inside, err := op.upload(ctx, inc, id)

@@ -104,6 +104,10 @@ func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *r
 			}
 		}
 	}
+	if len(saved) == 0 || !inc.hold() {
+		return // nothing to take, or its folder is going
+	}
+	defer inc.saves.Done()
 	for i, s := range saved {
 		a, err := inc.take(ctx, s, op.lease.id)
 		if i >= len(reported) {
@@ -201,16 +205,21 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 	r.publish(reins.Event{Kind: "tab", Detail: strings.TrimSpace(e.Kind + " " + string(e.Tab.ID))})
 }
 
-// save brings a download in that ended after its action, for whoever last
-// acted on its tab.
-func (inc *incarnation) save(s driver.Saved, leaseID string) {
-	over := false
+// hold keeps the incarnation's folders until saves.Done is called; false when
+// they are going already.
+func (inc *incarnation) hold() (held bool) {
 	inc.r.update(func(*state) {
-		if over = inc.ending; !over {
+		if held = !inc.ending; held {
 			inc.saves.Add(1)
 		}
 	})
-	if over {
+	return held
+}
+
+// save brings a download in that ended after its action, for whoever last
+// acted on its tab.
+func (inc *incarnation) save(s driver.Saved, leaseID string) {
+	if !inc.hold() {
 		return
 	}
 	go func() {

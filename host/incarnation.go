@@ -53,13 +53,13 @@ type incarnation struct {
 	// Guarded by the resource's lock.
 	started time.Time
 	conn    *connection
-	changed chan struct{} // closed and replaced when conn or stuck changes
-	stuck   error         // why the last try to clean up failed, until somebody asks again
-	why     error         // the same, for good
-	tries   int           // how many failed
-	saves   sync.WaitGroup
-	ending  bool // no new saves
-	died    bool // it ended by itself, not because somebody said so
+	changed chan struct{}  // closed and replaced when conn or stuck changes
+	stuck   error          // why the last try to clean up failed, until somebody asks again
+	why     error          // the same, for good
+	tries   int            // how many failed
+	saves   sync.WaitGroup // who uses its folders
+	ending  bool           // its folders are going: no new saves
+	died    bool           // it ended by itself, not because somebody said so
 }
 
 // ensureLocked returns the incarnation there is, or begins the next one.

@@ -57,8 +57,8 @@ type world struct {
 	rooms    int // open
 	acted    []string
 	wrong    []string // violations seen on the way
-	running  map[reins.ResourceKey]int
-	overlaps bool // per-tab order: overlapping is right
+	running  map[lane]int
+	perTab   bool // lanes are tabs
 	records  []reins.Record
 	lost     chan struct{}
 	closeErr error
@@ -100,7 +100,7 @@ func allow(context.Context, reins.Binding) error { return nil }
 // newWorld starts a host over fakes.
 func newWorld(t tb, dir string, hooks reins.Hooks, limits reins.Limits) *world {
 	t.Helper()
-	w := &world{dir: dir, next: map[string]behaviour{}, running: map[reins.ResourceKey]int{}}
+	w := &world{dir: dir, next: map[string]behaviour{}, running: map[lane]int{}}
 	if hooks.Authorize == nil {
 		hooks.Authorize = allow
 	}
@@ -368,7 +368,11 @@ func (l *fakeLink) end(err error) {
 // Do acts as told. What it must see is checked here: the lease lives or the
 // context has ended (LSE-6), and in serial order nothing else acts (OPS-1).
 func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, error) {
-	reply := &driver.Reply{Result: reins.Result{Tab: &reins.Tab{ID: "t1"}, Selected: "t1"}}
+	tab, _ := c.Action.Target()
+	if tab == "" {
+		tab = "t1"
+	}
+	reply := &driver.Reply{Result: reins.Result{Tab: &reins.Tab{ID: tab}, Selected: "t1"}}
 	if c.Lease == "" || c.Action.Verb() == reins.VerbListTabs { // a probe of the ladder, or a list
 		if l.w.take("probe") == unanswered {
 			<-ctx.Done()
@@ -444,15 +448,25 @@ func (w *world) watch(ctx context.Context, key reins.ResourceKey, c driver.Comma
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running[key] += n
-	if n > 0 {
-		if w.running[key] > 1 && !w.overlaps {
-			w.wrong = append(w.wrong, fmt.Sprintf("%v began beside another operation", c.Action))
-		}
-		if nav, ok := c.Action.(reins.Navigate); ok {
-			w.acted = append(w.acted, nav.URL)
-		}
+	at := lane{key: key}
+	if w.perTab {
+		at.tab, _ = c.Action.Target()
 	}
+	if w.running[at] += n; n < 0 {
+		return
+	}
+	if w.running[at] > 1 {
+		w.wrong = append(w.wrong, fmt.Sprintf("%v began beside another operation", c.Action))
+	}
+	if nav, ok := c.Action.(reins.Navigate); ok {
+		w.acted = append(w.acted, nav.URL)
+	}
+}
+
+// lane is where operations must not overlap: a resource, or a tab of one.
+type lane struct {
+	key reins.ResourceKey
+	tab reins.TabID
 }
 
 // mayAct reads, under the lock that ends authority, whether a lease lives or

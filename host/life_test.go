@@ -266,7 +266,7 @@ func TestRetire(t *testing.T) {
 // and no storm of starts after a failure (B064).
 func TestStartIsShared(t *testing.T) {
 	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Scheduling: reins.PerTab}}, func(t *testing.T, w *world, r *resource) {
-		w.overlaps = true
+		w.perTab = true
 		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
 		w.set("cell", hang)
 		var waits []<-chan error

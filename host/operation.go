@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
-	"github.com/reins-browser/reins/internal/capability"
 	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/queue"
 )
@@ -120,82 +119,6 @@ func (l *lease) run(ctx context.Context, call reins.Call) (_ *reins.Result, bega
 	}
 	op.settle(res, err)
 	return res, !op.began.IsZero(), err
-}
-
-// admit checks authority and verb and puts the call into the queue (CAP-7,
-// OPS-2).
-func (l *lease) admit(call reins.Call, cancel context.CancelCauseFunc) (op *operation, err error) {
-	r, verb, role := l.r, call.Action.Verb(), l.grant.binding.Role
-	op = &operation{
-		id: capability.NewID(capability.KindOperation), r: r, lease: l, action: call.Action, verb: verb,
-		class: verb.Class(role), admitted: time.Now(), cancel: cancel, settled: make(chan struct{}),
-		progress: call.Progress,
-	}
-	op.tab, _ = call.Action.Target()
-	if role == reins.RoleAgent && !permitted(r.spec, verb) {
-		err = reins.Errorf(reins.CodeDenied, "the registration of this browser does not permit the verb %q to agents; it permits %v", verb, r.spec.Verbs).In(reins.PhaseAdmission)
-	}
-	r.update(func(s *state) {
-		if ended := l.liveLocked(op.admitted); ended != nil {
-			err = ended
-		}
-		if err != nil {
-			return
-		}
-		req := r.requestLocked(op)
-		req.Lease, req.Watch = l.id, op.progress != nil
-		if op.entry, err = s.queue.Push(req); err == nil {
-			s.ops[op] = struct{}{}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return op, nil
-}
-
-// permitted reports whether agents may use a verb on a resource. What was made
-// under an agent's lease it may always list, read and delete (LSE-8).
-func permitted(spec reins.BrowserSpec, v reins.Verb) bool {
-	switch v {
-	case reins.VerbListArtifacts, reins.VerbReadArtifact, reins.VerbDeleteArtifact:
-		return true
-	}
-	for _, p := range spec.Verbs {
-		if p == v {
-			return true
-		}
-	}
-	return false
-}
-
-// requestLocked is where an operation queues (SCH-2, SCH-3, SCH-4, OPS-7).
-func (r *resource) requestLocked(op *operation) queue.Request {
-	tab, ref := op.action.Target()
-	if tab == "" && ref != "" {
-		tab = r.st.docs[document(ref)]
-		if tab == "" {
-			return queue.Request{Place: queue.Alone}
-		}
-	}
-	switch a := op.action.(type) {
-	case reins.ListTabs, reins.OpenTab, reins.SelectTab:
-		return queue.Request{Place: queue.OnContext}
-	case reins.ListArtifacts, reins.ReadArtifact, reins.DeleteArtifact:
-		return queue.Request{Place: queue.Apart}
-	case reins.CloseTab:
-		switch {
-		case a.Force:
-			return queue.Request{Place: queue.Past}
-		case tab == "":
-			return queue.Request{Place: queue.OnSelected, Close: true}
-		}
-		return queue.Request{Place: queue.OnTab, Tab: tab, Close: true}
-	}
-	if tab == "" {
-		return queue.Request{Place: queue.OnSelected}
-	}
-	return queue.Request{Place: queue.OnTab, Tab: tab}
 }
 
 // perform takes an admitted operation from the queue to its result. The checks
@@ -353,115 +276,6 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 		op.begun, op.began = true, time.Now()
 	})
 	return err
-}
-
-// knowsLocked refuses what rests on tab IDs, refs or a focus that belong to an
-// earlier connection (TAB-1, TAB-2).
-func (op *operation) knowsLocked(now connectionID) *reins.Error {
-	l := op.lease
-	if l.seen == (connectionID{}) {
-		l.seen, l.told = now, now
-	}
-	tab, ref := op.action.Target()
-	switch {
-	case ref != "" && l.seen != now:
-		return reins.Errorf(reins.CodeStaleRef, "ref %q is from before the browser's driver was replaced; take a snapshot and use a new one", string(ref)).In(reins.PhaseAction)
-	case tab != "" && l.told != now:
-		return reins.Errorf(reins.CodeInvalidState, "tab %q is from before the browser's driver was replaced; list the tabs and use a new ID", string(tab)).In(reins.PhaseAction)
-	case ref == "" && usesFocus(op.verb) && l.seen != now:
-		return reins.Errorf(reins.CodeObserveAgain, "the browser's driver was replaced, so the focus may be elsewhere; take a snapshot before %s without a ref", op.verb).In(reins.PhaseAction)
-	}
-	return nil
-}
-
-func usesFocus(v reins.Verb) bool {
-	return v == reins.VerbPress || v == reins.VerbType || v == reins.VerbPressKey
-}
-
-// onTab names the tab that an action was resolved to.
-func onTab(a reins.Action, tab reins.TabID) reins.Action {
-	switch a := a.(type) {
-	case reins.Navigate:
-		a.Tab = tab
-		return a
-	case reins.Snapshot:
-		a.Tab = tab
-		return a
-	case reins.Screenshot:
-		a.Tab = tab
-		return a
-	case reins.Click:
-		a.Tab = tab
-		return a
-	case reins.Fill:
-		a.Tab = tab
-		return a
-	case reins.Press:
-		a.Tab = tab
-		return a
-	case reins.Type:
-		a.Tab = tab
-		return a
-	case reins.PressKey:
-		a.Tab = tab
-		return a
-	case reins.CloseTab:
-		a.Tab = tab
-		return a
-	}
-	return a
-}
-
-// limit is the operation's own deadline once it runs (OPS-7): above every
-// bound the driver keeps by itself, so that it ends only what hangs.
-func (op *operation) limit() time.Duration {
-	const margin = 20 * time.Second
-	waits := func(w reins.Waits) time.Duration {
-		d := margin
-		for _, p := range []*reins.Duration{w.Actionable, w.Settle} {
-			if p != nil {
-				d += time.Duration(*p)
-			} else {
-				d += 5 * time.Second
-			}
-		}
-		return d
-	}
-	loads := func(d reins.Duration) time.Duration {
-		if d == 0 {
-			return 30*time.Second + margin
-		}
-		return time.Duration(d) + margin
-	}
-	switch a := op.action.(type) {
-	case reins.Navigate:
-		return loads(a.Timeout)
-	case reins.OpenTab:
-		return loads(a.Timeout)
-	case reins.Click:
-		return waits(a.Waits)
-	case reins.Fill:
-		return waits(a.Waits) + typing(len(textOf(a.Value)))
-	case reins.Press:
-		return waits(a.Waits)
-	case reins.Type:
-		return waits(a.Waits) + typing(len(a.Text))
-	case reins.PressKey:
-		return waits(a.Waits)
-	}
-	return 60 * time.Second
-}
-
-// typing is what n bytes of text may take, key by key.
-func typing(n int) time.Duration {
-	return min(time.Duration(n)*10*time.Millisecond, 10*time.Minute)
-}
-
-func textOf(v reins.Value) string {
-	if v.Text != nil {
-		return *v.Text
-	}
-	return ""
 }
 
 // explain makes the error a caller gets: of the closed set, and saying that an

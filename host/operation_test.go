@@ -309,7 +309,7 @@ func TestDriverKeepsFailing(t *testing.T) {
 // tab's operations in turn, and a ref is followed to its tab (SCH-4).
 func TestPerTabOverlaps(t *testing.T) {
 	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Scheduling: reins.PerTab, Verbs: reins.AgentVerbs()}}, func(t *testing.T, w *world, r *resource) {
-		w.overlaps = true
+		w.perTab = true
 		agent := w.lease(t, agentOf(key1, 1))
 		if _, err := agent.Do(ctx0, reins.Call{Action: reins.Snapshot{Tab: "t1"}}); err != nil {
 			t.Fatal(err)
