@@ -99,6 +99,9 @@ func policies(s cell.Spec) ([]byte, error) {
 // that a rule names gets a filter for itself and one for what is below it, as
 // far as they differ from what already holds there, and a port that is decided
 // differently gets one with the path "/", which wins over the one without.
+//
+// Chromium applies the lists to frames as to pages, which is stricter than the
+// rule asks; there is no policy for pages alone.
 func urlFilters(n reins.NavigationPolicy) (block, allow []string, err error) {
 	p, err := parseRules(n)
 	if err != nil {
