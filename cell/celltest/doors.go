@@ -54,7 +54,8 @@ func testIdentity(t *testing.T, s suite) {
 	spec.Locale, spec.TimeZone, spec.Width, spec.Height = "de-AT", "Asia/Tokyo", 1111, 777
 	c := s.start(t, spec)
 	serve(t, c.Doors().Egress)
-	p := speak(t, c).open("http://site.test/")
+	p := speak(t, c).open("http://localhost:8080/") // a secure context, with client hints
+	t.Logf("client hints: %s", p.eval(`navigator.userAgentData.brands`))
 	// Formats of numbers and dates follow the language packs that are installed;
 	// setting those for a page is the driver's.
 	for expression, want := range map[string]string{

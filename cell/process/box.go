@@ -36,7 +36,6 @@ type box struct {
 	mu     sync.Mutex
 	wanted bool         // Close or Kill was called first
 	cause  *reins.Error // why this side ended it
-	killed int          // processes ended for memory
 }
 
 var _ cell.Cell = (*box)(nil)
@@ -169,12 +168,10 @@ func (c *box) Kill(context.Context) error {
 func (c *box) want() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cause == nil && c.init.Exit() == (child.Exit{}) {
-		select {
-		case <-c.init.Done():
-		default:
-			c.wanted = true
-		}
+	select {
+	case <-c.init.Done():
+	default:
+		c.wanted = c.wanted || c.cause == nil
 	}
 }
 
@@ -241,7 +238,4 @@ func (c *box) kill(p task) {
 	// A directory of /proc is a process descriptor; the number cannot have been
 	// given to another process since.
 	_ = unix.PidfdSendSignal(dir, unix.SIGKILL, nil, 0)
-	c.mu.Lock()
-	c.killed++
-	c.mu.Unlock()
 }

@@ -154,8 +154,13 @@ func execute(p plan, files map[string]*os.File) (int, error) {
 	}
 	// Set from outside and not before the fork, so that it does not bound this
 	// process too; the browser is still being linked.
-	bound := unix.Rlimit{Cur: uint64(p.Data), Max: uint64(p.Data)}
-	if err := unix.Prlimit(pid, unix.RLIMIT_DATA, &bound, nil); err != nil {
+	var bound unix.Rlimit
+	if err = unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &bound); err == nil {
+		bound.Max = min(bound.Max, uint64(p.Data))
+		bound.Cur = bound.Max
+		err = unix.Prlimit(pid, unix.RLIMIT_DATA, &bound, nil)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("bound of the browser's data: %w", err)
 	}
 	return pid, nil

@@ -20,8 +20,8 @@ type inside struct {
 	memory []*os.File // /dev/shm and /tmp
 }
 
-// lookInside opens the views through init's root, before the browser can have
-// done anything.
+// lookInside opens the views through init's root, whose mounts nothing in the
+// cell can change.
 func lookInside(initPID int) (*inside, error) {
 	v := &inside{}
 	root := fmt.Sprintf("/proc/%d/root", initPID)

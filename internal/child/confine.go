@@ -54,8 +54,14 @@ func Confine(c Confinement) error {
 
 func (c Confinement) bound() error {
 	set := func(what string, resource int, v uint64) error {
-		// syscall, not unix: it makes os/exec leave the bound on open files alone.
-		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: v, Max: v}); err != nil {
+		var now unix.Rlimit
+		err := unix.Getrlimit(resource, &now)
+		if err == nil {
+			v = min(v, now.Max) // what is tighter already stays so
+			// syscall, not unix: it makes os/exec leave the bound on open files alone.
+			err = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: v, Max: v})
+		}
+		if err != nil {
 			return fmt.Errorf("bound of %s: %w", what, err)
 		}
 		return nil
