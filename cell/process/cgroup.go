@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/child"
@@ -22,14 +25,41 @@ type group struct {
 // (under systemd: Delegate=yes and DelegateSubgroup=).
 func newGroup(l reins.Limits) *group {
 	parent, err := delegated("/proc/self/cgroup", "/proc/self/mountinfo")
-	if err != nil {
+	if err != nil || enable(parent) != nil {
 		return nil
 	}
+	sweep(parent)
 	return makeGroup(parent, l)
 }
 
+// groupPrefix is followed by the process ID of the cell's parent.
+const groupPrefix = "reins-cell-"
+
+// sweep removes the groups of parents that were killed. Their cells ended with
+// them, so the groups are empty.
+func sweep(parent string) {
+	old, _ := filepath.Glob(filepath.Join(parent, groupPrefix+"*"))
+	for _, path := range old {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), groupPrefix), "-")
+		if pid, err := strconv.Atoi(number); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// controllers are what a cell's group needs.
+var controllers = []string{"memory", "pids"}
+
+// enable passes the controllers on to parent's groups; a delegated subtree has
+// them to give and need not have given them yet.
+func enable(parent string) error {
+	return os.WriteFile(filepath.Join(parent, subtreeControl), []byte("+"+strings.Join(controllers, " +")), 0o644)
+}
+
+const subtreeControl = "cgroup.subtree_control"
+
 func makeGroup(parent string, l reins.Limits) *group {
-	path, err := os.MkdirTemp(parent, "reins-cell-")
+	path, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", groupPrefix, os.Getpid()))
 	if err != nil {
 		return nil
 	}
@@ -82,13 +112,18 @@ func delegated(cgroupFile, mountFile string) (string, error) {
 	if !strings.HasPrefix(parent, mount) {
 		return "", fmt.Errorf("this program runs in the root of cgroup v2")
 	}
-	enabled, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	available, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 	if err != nil {
 		return "", err
 	}
-	for _, need := range []string{"memory", "pids"} {
-		if !strings.Contains(" "+strings.TrimSpace(string(enabled))+" ", " "+need+" ") {
+	for _, need := range controllers {
+		if !slices.Contains(strings.Fields(string(available)), need) {
 			return "", fmt.Errorf("controller %s is not delegated to %s", need, parent)
+		}
+	}
+	for _, path := range []string{parent, filepath.Join(parent, subtreeControl)} {
+		if err := unix.Access(path, unix.W_OK); err != nil {
+			return "", fmt.Errorf("%s is not this user's: %w", path, err)
 		}
 	}
 	return parent, nil

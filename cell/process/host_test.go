@@ -330,14 +330,25 @@ func TestGroup_CELL7(t *testing.T) {
 	}
 	mounts := write("mountinfo", "20 1 0:20 / /proc rw - proc proc rw\n36 25 0:31 / "+mount+" rw,nosuid shared:9 - cgroup2 cgroup2 rw\n")
 	own := write("own", "4:memory:/legacy\n0::/user/reins.service/main\n")
+	const group = "user/reins.service/"
 	if _, err := delegated(own, mounts); err == nil {
-		t.Error("delegated without a subtree_control")
+		t.Error("delegated without controllers")
 	}
-	write("user/reins.service/cgroup.subtree_control", "cpu memory\n")
+	control := write(group+subtreeControl, "")
+	write(group+"cgroup.controllers", "cpu memory\n")
 	if _, err := delegated(own, mounts); err == nil {
 		t.Error("delegated without the pids controller")
 	}
-	write("user/reins.service/cgroup.subtree_control", "cpu memory pids\n")
+	write(group+"cgroup.controllers", "cpu memory pids\n")
+	if err := os.Chmod(control, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := delegated(own, mounts); err == nil {
+		t.Error("delegated to another user")
+	}
+	if err := os.Chmod(control, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	parent, err := delegated(own, mounts)
 	if err != nil || parent != mount+"/user/reins.service" {
 		t.Errorf("%q, %v", parent, err)
@@ -348,6 +359,12 @@ func TestGroup_CELL7(t *testing.T) {
 	if _, err := delegated(write("none", "1:cpu:/x\n"), mounts); err == nil {
 		t.Error("delegated without cgroup v2")
 	}
+	if err := enable(parent); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(control); err != nil || string(got) != "+memory +pids" {
+		t.Errorf("enabled %q (%v)", got, err)
+	}
 	g := makeGroup(parent, reins.Limits{CellMemory: 123, CellTasks: 45})
 	if g == nil {
 		t.Fatal("no group")
@@ -356,6 +373,18 @@ func TestGroup_CELL7(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(g.path, file)); err != nil || string(got) != want {
 			t.Errorf("%s is %q (%v)", file, got, err)
 		}
+	}
+	// Groups of parents that are gone go; this process's stay.
+	gone := filepath.Join(parent, groupPrefix+"2147483646-1")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sweep(parent)
+	if _, err := os.Stat(gone); !os.IsNotExist(err) {
+		t.Errorf("the group of a dead parent is there: %v", err)
+	}
+	if _, err := os.Stat(g.path); err != nil {
+		t.Error(err)
 	}
 	var spec child.Spec
 	if g.admit(&spec); !spec.Attr.UseCgroupFD {
