@@ -56,6 +56,14 @@ var verbs = []verbInfo{
 	{VerbCloseTab, ClassTab, true, true, false, decode[CloseTab]},
 	{VerbType, ClassAgentAction, true, true, false, decode[Type]},
 	{VerbPressKey, ClassAgentAction, true, true, false, decode[PressKey]},
+	{VerbHover, ClassAgentAction, true, true, false, decode[Hover]},
+	{VerbDrag, ClassAgentAction, true, true, false, decode[Drag]},
+	{VerbScroll, ClassAgentAction, true, true, false, decode[Scroll]},
+	{VerbWaitFor, ClassAgentAction, true, true, true, decode[WaitFor]},
+	{VerbRead, ClassAgentAction, true, true, true, decode[Read]},
+	{VerbConsole, ClassAgentAction, true, true, true, decode[Console]},
+	{VerbNetwork, ClassAgentAction, true, true, true, decode[Network]},
+	{VerbPDF, ClassAgentAction, true, true, true, decode[PDF]},
 	{VerbListArtifacts, ClassArtifact, false, false, true, decode[ListArtifacts]},
 	{VerbReadArtifact, ClassArtifact, false, false, true, decode[ReadArtifact]},
 	{VerbDeleteArtifact, ClassArtifact, false, false, false, decode[DeleteArtifact]},
@@ -216,11 +224,13 @@ type CloseTab struct {
 	Force bool  `json:"force,omitempty"`
 }
 
-// Type sends text key by key to an element or to the focus (ACT-4).
+// Type sends text key by key to an element or to the focus (ACT-4): Text, or
+// the value of the secret of that name (ACT-11).
 type Type struct {
-	Tab  TabID  `json:"tab,omitempty"`
-	Ref  Ref    `json:"ref,omitempty"`
-	Text string `json:"text"`
+	Tab    TabID  `json:"tab,omitempty"`
+	Ref    Ref    `json:"ref,omitempty"`
+	Text   string `json:"text,omitempty"`
+	Secret string `json:"secret,omitempty"`
 	Waits
 }
 
@@ -268,13 +278,14 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 }
 
 // Value is what a control is set to: exactly one field is set. Its JSON form
-// is a string, true or false, a number, a list of strings or
-// {"artifacts": ["id"]}.
+// is a string, true or false, a number, a list of strings,
+// {"artifacts": ["id"]} or {"secret": "name"}.
 type Value struct {
 	Text      *string
 	Checked   *bool
 	Options   []string // for a list that takes several
 	Artifacts []string // IDs of files to give to a file control
+	Secret    string   // name of a text that the host supplies (ACT-11)
 }
 
 // TextValue is a Value of plain text.
@@ -294,6 +305,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return json.Marshal(v.Options)
 	case v.Artifacts != nil:
 		return json.Marshal(map[string][]string{"artifacts": v.Artifacts})
+	case v.Secret != "":
+		return json.Marshal(map[string]string{"secret": v.Secret})
 	}
 	return []byte("null"), nil
 }
@@ -302,7 +315,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 func (v *Value) UnmarshalJSON(b []byte) error {
 	*v = Value{}
 	b = bytes.TrimSpace(b)
-	bad := Errorf(CodeInvalidInput, "a value is text, true or false, a number, a list of texts, or {\"artifacts\": [id]}")
+	bad := Errorf(CodeInvalidInput, "a value is text, true or false, a number, a list of texts, {\"artifacts\": [id]}, or {\"secret\": name}")
 	if len(b) == 0 {
 		return bad
 	}
@@ -330,13 +343,14 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	case c == '{':
 		var o struct {
 			Artifacts []string `json:"artifacts"`
+			Secret    string   `json:"secret"`
 		}
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.DisallowUnknownFields()
-		if d.Decode(&o) != nil || o.Artifacts == nil {
+		if d.Decode(&o) != nil || (o.Artifacts == nil) == (o.Secret == "") {
 			return bad
 		}
-		v.Artifacts = o.Artifacts
+		v.Artifacts, v.Secret = o.Artifacts, o.Secret
 		return nil
 	}
 	return bad
@@ -498,13 +512,16 @@ func (w Waits) validate() error {
 
 func (v Value) validate(field string) error {
 	n := 0
-	for _, set := range []bool{v.Text != nil, v.Checked != nil, v.Options != nil, v.Artifacts != nil} {
+	for _, set := range []bool{v.Text != nil, v.Checked != nil, v.Options != nil, v.Artifacts != nil, v.Secret != ""} {
 		if set {
 			n++
 		}
 	}
 	if n != 1 {
-		return Errorf(CodeInvalidInput, "%s needs exactly one of text, checked, options, artifacts", field)
+		return Errorf(CodeInvalidInput, "%s needs exactly one of text, checked, options, artifacts, secret", field)
+	}
+	if v.Secret != "" {
+		return checkID("the name of a secret", v.Secret)
 	}
 	size := 0
 	if v.Text != nil {
@@ -568,15 +585,7 @@ func (a Screenshot) Validate() error {
 
 // Validate implements Action.
 func (a Click) Validate() error {
-	for _, m := range a.Modifiers {
-		if m == "" {
-			return Errorf(CodeInvalidInput, "a modifier is empty; use Alt, Control, Meta or Shift")
-		}
-		if err := checkChoice("modifier", m, "Alt", "Control", "Meta", "Shift"); err != nil {
-			return err
-		}
-	}
-	return firstError(checkTarget(a.Tab, a.Ref, true),
+	return firstError(checkTarget(a.Tab, a.Ref, true), checkModifiers(a.Modifiers),
 		checkChoice("button", a.Button, "left", "middle", "right"),
 		checkRange("count", int64(a.Count), 1, 3, ""), a.Waits.validate())
 }
@@ -612,6 +621,12 @@ func (a CloseTab) Validate() error { return checkTarget(a.Tab, "", false) }
 
 // Validate implements Action.
 func (a Type) Validate() error {
+	if a.Secret != "" {
+		if a.Text != "" {
+			return Errorf(CodeInvalidInput, "type takes text or a secret, not both")
+		}
+		return firstError(checkTarget(a.Tab, a.Ref, false), SecretValue(a.Secret).validate("secret"), a.Waits.validate())
+	}
 	return firstError(checkTarget(a.Tab, a.Ref, false), TextValue(a.Text).validate("text"), a.Waits.validate())
 }
 

@@ -98,6 +98,14 @@ type Hooks struct {
 	Authorize func(context.Context, Binding) error
 	// BeforeOperation, when set, is asked before any side effect (GATE-1).
 	BeforeOperation func(context.Context, Operation) error
+	// Secret, when set, supplies the text that is typed for a secret of that
+	// name on a page of that origin ("https://bank.example"), for a resource
+	// (ACT-11): 4 to 4,096 bytes. An error is a no. It is asked only for origins
+	// that are https, or that SecretOrigin permits, and each time.
+	Secret func(ctx context.Context, key ResourceKey, origin, name string) (string, error)
+	// SecretOrigin, when set, is asked whether secrets may be typed on an origin
+	// that is not https, such as "http://127.0.0.1:3000". Unset is a no.
+	SecretOrigin func(ctx context.Context, key ResourceKey, origin string) error
 	// Audit, when set, receives records in order. It is called from one
 	// goroutine; what does not fit a bounded buffer is dropped and counted.
 	Audit func(Record)

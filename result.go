@@ -12,6 +12,11 @@ type Result struct {
 	Changes    *Changes          `json:"changes,omitempty"`
 	Snapshot   *SnapshotResult   `json:"snapshot,omitempty"`
 	Screenshot *ScreenshotResult `json:"screenshot,omitempty"`
+	Reading    *Reading          `json:"reading,omitempty"`  // of read
+	Scrolled   *Scrolled         `json:"scrolled,omitempty"` // where scroll came to
+	Console    *ConsoleLog       `json:"console,omitempty"`
+	Network    *NetworkLog       `json:"network,omitempty"`
+	Document   *Artifact         `json:"document,omitempty"` // of pdf
 	Tabs       []Tab             `json:"tabs,omitempty"`
 	Artifacts  []Artifact        `json:"artifacts,omitempty"`
 	Target     *Target           `json:"target,omitempty"` // what was acted on
@@ -118,7 +123,7 @@ type Artifact struct {
 	ID        string    `json:"artifact"`
 	Project   string    `json:"project"`
 	Resource  string    `json:"resource"`
-	Kind      string    `json:"kind"` // "screenshot", "download", "upload"
+	Kind      string    `json:"kind"` // "screenshot", "download", "upload", "pdf"
 	MediaType string    `json:"media_type"`
 	Size      int64     `json:"size"`
 	SHA256    string    `json:"sha256"` // hex
@@ -132,4 +137,54 @@ type Artifact struct {
 // URI is the name of the artifact as an MCP resource (ART-7).
 func (a Artifact) URI() string {
 	return "reins://" + a.Project + "/" + a.Resource + "/artifacts/" + a.ID
+}
+
+// Reading is the content of a page, or a part of it, as Markdown.
+type Reading struct {
+	Markdown string `json:"markdown"`
+	Whole    int    `json:"whole"`            // bytes of the whole text
+	Left     int    `json:"left,omitempty"`   // bytes that the budget left out
+	Cursor   string `json:"cursor,omitempty"` // goes on exactly where Markdown stops
+}
+
+// Scrolled is where a container stands after it was scrolled, in CSS pixels.
+type Scrolled struct {
+	X    float64 `json:"x"`
+	Y    float64 `json:"y"`
+	MaxX float64 `json:"max_x"`
+	MaxY float64 `json:"max_y"`
+}
+
+// ConsoleLog is what a page wrote to its console, oldest first.
+type ConsoleLog struct {
+	Messages []ConsoleMessage `json:"messages"`
+	Dropped  int              `json:"dropped,omitempty"` // that were not kept until this look
+}
+
+// ConsoleMessage is one message, or several of the same in a row.
+type ConsoleMessage struct {
+	Level string `json:"level"` // "error", "warning", "info", "debug"
+	Text  string `json:"text"`
+	URL   string `json:"url,omitempty"` // of the script
+	Line  int    `json:"line,omitempty"`
+	Count int    `json:"count,omitempty"` // when it is more than one
+}
+
+// NetworkLog is the requests of a page, oldest first.
+type NetworkLog struct {
+	Requests []Request `json:"requests"`
+	Dropped  int       `json:"dropped,omitempty"` // that were not kept until this look
+}
+
+// Request is one request of a page.
+type Request struct {
+	Method   string   `json:"method"`
+	URL      string   `json:"url"`
+	Type     string   `json:"type"`                  // "document", "fetch", "script", "image", …
+	Status   int      `json:"status,omitempty"`      // HTTP; 0 when there is none yet
+	Size     int64    `json:"size,omitempty"`        // bytes over the network
+	Duration Duration `json:"duration_ms,omitempty"` // until it ended
+	Cached   bool     `json:"cached,omitempty"`
+	Open     bool     `json:"open,omitempty"`    // it has not ended
+	Failure  string   `json:"failure,omitempty"` // why it failed, in plain words
 }
