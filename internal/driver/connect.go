@@ -32,6 +32,7 @@ func connect(ctx context.Context, p pipes, settings Settings, prev Handover, emi
 	b := &browser{
 		conn: conn, settings: settings, version: version, emit: emit, tell: tell,
 		downloads: map[string]*download{}, effects: map[*effects]struct{}{},
+		lastTab: prev.Numbers.Tab, lastDoc: prev.Numbers.Document,
 	}
 	if err := b.start(ctx, prev); err != nil {
 		conn.Close()
@@ -147,6 +148,13 @@ func (b *browser) emitHandover() {
 	b.tell(b.handover())
 }
 
+// numbers are those that whoever has seen an outcome of b may know of.
+func (b *browser) numbers() Numbers {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Numbers{b.lastTab, b.lastDoc}
+}
+
 func (b *browser) handover() Handover {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,6 +170,7 @@ func (b *browser) handover() Handover {
 	} else {
 		h.Selected = b.previous.Selected
 	}
+	h.Numbers = Numbers{b.lastTab, b.lastDoc}
 	return h
 }
 

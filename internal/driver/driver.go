@@ -24,6 +24,7 @@ type Settings struct {
 	Memory     int64                  `json:"memory"`     // bound of the driver, bytes
 	Tabs       int                    `json:"tabs"`       // TAB-4
 	Downloads  string                 `json:"downloads"`  // path inside the cell
+	Download   int64                  `json:"download,omitempty"` // bound of one download, bytes; 0 is none
 	Navigation reins.NavigationPolicy `json:"navigation"` // wording only; the cell's policies hold
 	Width      int                    `json:"width"`      // viewport, CSS pixels
 	Height     int                    `json:"height"`
@@ -40,6 +41,20 @@ type Handover struct {
 	Left     []string `json:"left,omitempty"` // browser sessions of the one before, while it is being taken over
 	Pages    []string `json:"pages,omitempty"`
 	Selected string   `json:"selected,omitempty"` // target ID of the selected tab, which stays so
+	Numbers  Numbers  `json:"numbers"`
+}
+
+// Numbers are those of the newest tab and document that a driver has named.
+// The next one's are above, so that a tab ID or ref of an earlier connection
+// never means something else (TAB-2, SNAP-4).
+type Numbers struct {
+	Tab      int `json:"tab"`
+	Document int `json:"document"`
+}
+
+// Max is the larger of each.
+func (n Numbers) Max(o Numbers) Numbers {
+	return Numbers{max(n.Tab, o.Tab), max(n.Document, o.Document)}
 }
 
 // Command is one action for the browser.

@@ -38,6 +38,8 @@ type order struct {
 type outcome struct {
 	Reply *Reply       `json:"reply,omitempty"`
 	Error *reins.Error `json:"error,omitempty"`
+
+	Numbers Numbers `json:"numbers"` // what it names is not above these
 }
 
 // notice is one line of the event stream; one field is set.

@@ -194,6 +194,12 @@ func (d *server) serveDo(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		result = outcome{Error: reins.AsError(err)}
 	}
+	d.mu.Lock()
+	b := d.browser
+	d.mu.Unlock()
+	if b != nil {
+		result.Numbers = b.numbers()
+	}
 	// A parent that is gone has no use for the outcome.
 	_ = writeOutcome(w, result)
 }

@@ -144,7 +144,9 @@ func (p *Process) readEvents(events func(Event), ready chan<- struct{}) {
 		switch {
 		case n.Handover != nil:
 			p.mu.Lock()
+			numbers := p.handover.Numbers.Max(n.Handover.Numbers)
 			p.handover = *n.Handover
+			p.handover.Numbers = numbers
 			p.mu.Unlock()
 		case n.Ready && ready != nil:
 			close(ready)
@@ -203,7 +205,11 @@ func (p *Process) send(o order) (outcome, error) {
 	if response.StatusCode != http.StatusOK {
 		return outcome{}, fmt.Errorf("the driver answered %s", response.Status)
 	}
-	return readOutcome(response.Body)
+	result, err := readOutcome(response.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handover.Numbers = p.handover.Numbers.Max(result.Numbers)
+	return result, err
 }
 
 // post sends a request that only the driver's end can cut short.
