@@ -170,3 +170,77 @@ func TestClosedOutputEndsIt(t *testing.T) {
 	gone(t, all, time.Now().Add(time.Second))
 	nothingLeft(t, cmd)
 }
+
+// MCP-3: the toolset for tabs, and its agent's right to those verbs (CAP-7).
+func TestTabsToolset(t *testing.T) {
+	site, err := demo.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer site.Close()
+	c := connect(t, program(t, append(mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site), "--tools", "tabs")...))
+	tools, err := c.ListTools(context.Background(), nil)
+	if err != nil || len(tools.Tools) != 12 {
+		t.Fatalf("%d tools: %v", len(tools.Tools), err)
+	}
+	for _, step := range []struct {
+		tool      string
+		arguments map[string]any
+		see       string
+	}{
+		{"browser_navigate", map[string]any{"url": site.URL()}, `heading "Sign in"`},
+		{"browser_open_tab", map[string]any{"url": site.URL() + "pilot"}, "Pilot station"},
+		{"browser_list_tabs", nil, "Open tabs: 2."},
+		{"browser_snapshot", map[string]any{"tab": "t1"}, `heading "Sign in"`},
+		{"browser_select_tab", map[string]any{"tab": "t1"}, "Selected tab t1."},
+		{"browser_press_key", map[string]any{"key": "Tab"}, "Pressed Tab"},
+		{"browser_type", map[string]any{"text": "ada@", "snapshot": true}, "Typed 4 characters."},
+		{"browser_close_tab", map[string]any{"tab": "t2"}, "It closed tab t2."},
+		{"browser_list_tabs", nil, "Open tabs: 1."},
+	} {
+		if text, failed := ask(t, c, step.tool, step.arguments); failed || !strings.Contains(text, step.see) {
+			t.Errorf("%s %v: %s", step.tool, step.arguments, text)
+		}
+	}
+	// A tool that is not offered is a verb that is not permitted either: the fence
+	// decides, whatever the list says.
+	alone := connect(t, program(t, "mcp", "--engine", "shell", "--tools", "browser_snapshot"))
+	if text, failed := ask(t, alone, "browser_snapshot", nil); failed {
+		t.Error(text)
+	}
+	_, err = alone.CallTool(context.Background(), &sdk.CallToolParams{Name: "browser_click", Arguments: map[string]any{"ref": "f1e1"}})
+	if err == nil {
+		t.Error("a tool that is not offered was called")
+	}
+}
+
+// LIFE-3, OVW-1: a second signal ends it at once, and its children with it.
+func TestSecondSignalEndsItAtOnce(t *testing.T) {
+	cmd := program(t, "mcp", "--engine", "shell")
+	in, err := cmd.StdinPipe() // stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, said, "Chromium is up")
+	all := descendants(cmd.Process.Pid)
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	_ = cmd.Wait()
+	// Two signals at the same instant may be one to the kernel.
+	if code := cmd.ProcessState.ExitCode(); code != 130 && code != 0 || time.Since(began) > time.Second {
+		t.Errorf("it ended with %d after %s", code, time.Since(began))
+	}
+	gone(t, all, time.Now().Add(time.Second))
+}

@@ -1,0 +1,37 @@
+package mcp_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/mcp"
+)
+
+// What the door and both ends of the protocol add to a call: a snapshot of the
+// default size over an in-memory connection.
+func BenchmarkSnapshot(b *testing.B) {
+	res := &reins.Result{Tab: shop, Selected: "t1", Snapshot: &reins.SnapshotResult{Text: strings.Repeat("- button \"Save\" [ref=f1e12]\n", 850)}}
+	server, err := mcp.NewServer(mcp.Options{Lease: give(newFakeLease(func(context.Context, reins.Call) (*reins.Result, error) { return res, nil }))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	near, far := net.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(b.Context(), &sdk.IOTransport{Reader: far, Writer: far}) }()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(), &sdk.IOTransport{Reader: near, Writer: near}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := c.CallTool(b.Context(), &sdk.CallToolParams{Name: "browser_snapshot", Arguments: map[string]any{}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = c.Close()
+	<-served
+}
