@@ -92,6 +92,9 @@ func run(ctx context.Context, s *session, f *field, task agents.Task, seed uint6
 		return res
 	}
 	words, err := f.instruction(ctx, id)
+	if err == nil && f.Judged(id) {
+		err = errors.New("the page was judged before anybody acted")
+	}
 	if err == nil {
 		a := agents.New(ctx, s, words, page)
 		task.Run(a)

@@ -132,6 +132,9 @@ func (s *session) Snapshot(ctx context.Context, how agents.Look) (string, error)
 
 func (s *session) Click(ctx context.Context, ref string, how agents.Click) (string, error) {
 	args := map[string]any{"ref": ref, "count": how.Count, "button": how.Button, "snapshot": how.See}
+	if how.At != nil {
+		args["position"] = map[string]int{"x": how.At.X, "y": how.At.Y}
+	}
 	if len(how.Modifiers) > 0 {
 		args["modifiers"] = how.Modifiers
 	}

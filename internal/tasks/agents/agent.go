@@ -38,7 +38,11 @@ type Click struct {
 	Count     int
 	Button    string
 	Modifiers []string
+	At        *Point // in the element, CSS pixels; nil is its middle
 }
+
+// Point is a place in an element.
+type Point struct{ X, Y int }
 
 // Fill is a value for a control: exactly one of the first three.
 type Fill struct {

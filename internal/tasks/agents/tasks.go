@@ -15,7 +15,7 @@ type Task struct {
 // All lists every task, in a fixed order, grouped as the files are.
 func All() []Task {
 	var out []Task
-	for _, group := range [][]Task{forms(), controls(), lists(), layers(), places(), apps()} {
+	for _, group := range [][]Task{forms(), controls(), lists(), layers(), places(), apps(), flows()} {
 		out = append(out, group...)
 	}
 	return out

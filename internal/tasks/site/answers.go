@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ func (s *Site) answers() {
 	s.mux.HandleFunc("GET /later", later)
 	s.mux.HandleFunc("GET /download/{name}", download)
 	s.mux.HandleFunc("GET /reply", reply)
+	s.mux.HandleFunc("POST /take", take)
 }
 
 // pause waits as long as the request asks for, at most five seconds.
@@ -81,6 +83,21 @@ func FileName(kind string, seed uint64) string {
 
 // FileText is what a download of the site holds.
 func FileText(seed uint64) string { return fmt.Sprintf("item,amount\nseed,%d\n", seed) }
+
+// take receives a form, thinks, and sends its sender back to the page "to",
+// with the name that was given.
+func take(w http.ResponseWriter, r *http.Request) {
+	pause(r)
+	to, err := url.Parse(r.FormValue("to"))
+	if err != nil || to.Host != "" || !strings.HasPrefix(to.Path, "/t/") {
+		http.Error(w, "nowhere to go back to", http.StatusBadRequest)
+		return
+	}
+	q := to.Query()
+	q.Set("took", r.PostFormValue("name"))
+	to.RawQuery = q.Encode()
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+}
 
 // reply answers a chat message, after a pause.
 func reply(w http.ResponseWriter, r *http.Request) {
