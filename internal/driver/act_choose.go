@@ -115,10 +115,7 @@ func (f *filling) setChecked(ctx context.Context) error {
 		return f.refuse("a radio button is turned off by choosing another one of its group")
 	}
 	for range 2 { // a mixed one may need two presses
-		if err := f.reach(ctx, readyOptions{Arm: "pointer"}); err != nil {
-			return err
-		}
-		if err := f.b.press1(ctx, f.x, f.spot, reins.Click{}); err != nil {
+		if err := f.pressElement(ctx, f.info.Number); err != nil {
 			return err
 		}
 		now, err := f.checkedNow(ctx, want)
@@ -184,10 +181,7 @@ func (f *filling) setOption(ctx context.Context, want string) error {
 		}
 		return nil
 	}
-	if err := f.reach(ctx, readyOptions{Arm: "pointer"}); err != nil {
-		return err
-	}
-	return f.b.press1(ctx, f.x, f.spot, reins.Click{})
+	return f.pressElement(ctx, f.info.Number)
 }
 
 // listed is an option of a list that is made of ordinary elements.
@@ -248,18 +242,24 @@ func (f *filling) open(ctx context.Context) error {
 	if all, err := f.optionsWithin(ctx, 0); err != nil || len(all) > 0 {
 		return err
 	}
-	if err := f.reach(ctx, readyOptions{Arm: "pointer"}); err != nil {
-		return err
-	}
-	return f.b.press1(ctx, f.x, f.spot, reins.Click{})
+	return f.pressElement(ctx, f.info.Number)
 }
 
+// pressElement presses the control or a part of it; what follows is told by
+// the settling of the whole fill.
 func (f *filling) pressElement(ctx context.Context, n int) error {
-	s, err := f.b.locateElement(ctx, f.x, f.doc, n, f.left(), readyOptions{Arm: "pointer"})
+	settling, s, err := f.b.pressElement(ctx, f.x, f.doc, n, f.left(), reins.Click{})
 	if err != nil {
 		return err
 	}
-	return f.b.press1(ctx, f.x, s, reins.Click{})
+	settling.stop()
+	if f.before == nil {
+		f.before = s.before()
+	}
+	if n == f.info.Number {
+		f.spot = s
+	}
+	return nil
 }
 
 func (f *filling) options(ctx context.Context) ([]listed, error) {

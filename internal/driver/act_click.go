@@ -20,24 +20,53 @@ type guardInfo struct {
 
 // click presses the pointer on an element (ACT-2).
 func (b *browser) click(ctx context.Context, x *action, a reins.Click) error {
-	s, err := b.locate(ctx, x, a.Ref, or(a.Actionable, waitActionable), readyOptions{Position: a.Position, Arm: "pointer"})
+	d, n, err := b.element(a.Ref)
+	if err != nil {
+		return err
+	}
+	settling, s, err := b.pressElement(ctx, x, d, n, or(a.Actionable, waitActionable), a)
 	if err != nil {
 		return err
 	}
 	if s.Option {
 		return b.clickOption(ctx, x, s, a.Waits)
 	}
-	bound := or(a.Settle, waitSettle)
-	settling := b.settle(x)
-	if err := b.press1(ctx, x, s, a); err != nil {
-		settling.stop()
-		return err
-	}
-	if err := settling.finish(ctx, x, bound, s.before(), s.doc); err != nil {
+	if err := settling.finish(ctx, x, or(a.Settle, waitSettle), s.before(), s.doc); err != nil {
 		return err
 	}
 	return b.look(ctx, x, a.Waits)
 }
+
+// pressElement waits until an element can be pressed, and presses it. A press
+// that something else would have got was stopped before the page saw it, so
+// that it may be tried again while there is time. An option is left alone.
+func (b *browser) pressElement(ctx context.Context, x *action, d *document, n int, wait time.Duration, a reins.Click) (*settling, *spot, error) {
+	end := time.Now().Add(wait)
+	for {
+		s, err := b.locateElement(ctx, x, d, n, max(0, time.Until(end)), readyOptions{Position: a.Position, Arm: "pointer"})
+		if err != nil || s.Option {
+			return nil, s, err
+		}
+		settling := b.settle(x)
+		err = b.press1(ctx, x, s, a)
+		if err == nil {
+			return settling, s, nil
+		}
+		settling.stop()
+		var missed *missedError
+		if !errors.As(err, &missed) {
+			return nil, nil, err
+		}
+		if time.Now().After(end) {
+			return nil, nil, missed.told
+		}
+	}
+}
+
+// missedError: the press was stopped, because something else would have got it.
+type missedError struct{ told *reins.Error }
+
+func (e *missedError) Error() string { return e.told.Error() }
 
 // before is how the page stood when the element was found.
 func (s *spot) before() *standing { return &standing{Busy: s.Busy, Focus: s.Focus} }
@@ -82,7 +111,7 @@ func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click)
 	case g.Blocked != nil:
 		r := s.readyInfo
 		r.Why, r.By = "covered", g.Blocked
-		return errNotActionable(s.ref(), r, s.doc)
+		return &missedError{errNotActionable(s.ref(), r, s.doc)}
 	case !g.Seen && s.doc.current():
 		return reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) did not get the press: something outside of its frame took it; take a new snapshot", s.Role, s.Name, s.ref()).With("reason", "covered")
 	case !g.Clicked && s.Tag != "select" && a.Button != "middle":

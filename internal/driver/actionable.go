@@ -68,8 +68,7 @@ func or(d *reins.Duration, otherwise time.Duration) time.Duration {
 	return time.Duration(*d)
 }
 
-// locate waits until the element of a ref can be acted on, through all the
-// frames around it, and says where (ACT-1).
+// locate is locateElement for the element of a ref.
 func (b *browser) locate(ctx context.Context, x *action, ref reins.Ref, wait time.Duration, o readyOptions) (*spot, error) {
 	d, n, err := b.element(ref)
 	if err != nil {
@@ -78,6 +77,8 @@ func (b *browser) locate(ctx context.Context, x *action, ref reins.Ref, wait tim
 	return b.locateElement(ctx, x, d, n, wait, o)
 }
 
+// locateElement waits until an element can be acted on, through all the frames
+// around it, and says where (ACT-1).
 func (b *browser) locateElement(ctx context.Context, x *action, d *document, n int, wait time.Duration, o readyOptions) (*spot, error) {
 	ref := elementRef(d.number, n)
 	end := time.Now().Add(wait)
@@ -91,6 +92,8 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 		switch {
 		case s.Gone:
 			return nil, errStale(ref)
+		case s.Why == "position":
+			return nil, reins.Errorf(reins.CodeInvalidInput, "%s %.100q (ref %s): %s", s.Role, s.Name, ref, s.Text)
 		case s.Why != "":
 			return nil, errNotActionable(ref, s.readyInfo, d)
 		case s.Option:
@@ -164,7 +167,7 @@ func (b *browser) disarm(s *spot) {
 }
 
 // errNotActionable says which check failed (ACT-1).
-func errNotActionable(ref reins.Ref, r readyInfo, in *document) error {
+func errNotActionable(ref reins.Ref, r readyInfo, in *document) *reins.Error {
 	what := fmt.Sprintf("%s %.100q (ref %s)", r.Role, r.Name, ref)
 	if r.By == nil {
 		return reins.Errorf(reins.CodeNotActionable, "%s cannot be acted on: %s; take a new snapshot to see what it needs", what, r.Text).With("reason", r.Why)

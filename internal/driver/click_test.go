@@ -30,6 +30,7 @@ var clicks = []struct {
 	{name: "middle", html: `<button onauxclick="say('aux '+event.button)">Go</button>`, find: "Go", a: reins.Click{Button: "middle"}, want: "aux 1"},
 	{name: "modifiers", html: `<button onclick="say([event.ctrlKey,event.shiftKey,event.altKey,event.metaKey])">Go</button>`, find: "Go", a: reins.Click{Modifiers: []string{"Shift", "Alt"}}, want: "false,true,true,false"},
 	{name: "position", html: `<div role=button tabindex=0 style="width:200px;height:100px" onclick="say(event.offsetX+' '+event.offsetY)">Pad</div>`, find: "Pad", a: reins.Click{Position: &reins.Point{X: 15, Y: 90}}, want: "15 90"},
+	{name: "position outside", html: `<button onclick="say('FAIL')">Go</button>`, find: "Go", a: reins.Click{Position: &reins.Point{X: 500, Y: 5}}, code: reins.CodeInvalidInput, says: "outside of its box"},
 	{name: "link", html: `<a href="#there" onclick="say('link')">There</a>`, find: "There", want: "link"},
 	{name: "inline over two lines", html: `<div style="width:300px"><span style="display:inline-block;width:280px">x</span><a href="#a" onclick="say('broken')">a link that is broken over lines</a></div>`, find: "broken over", want: "broken"},
 	{name: "summary", html: `<details ontoggle="say('open '+this.open)"><summary>More</summary>x</details>`, find: `button "More"`, want: "open true"},

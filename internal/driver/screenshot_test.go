@@ -65,6 +65,30 @@ func TestScreenshot(t *testing.T) {
 	})
 }
 
+// TestScreenshotScale: CSS or device pixels (ACT-5); refs act at any density.
+func TestScreenshotScale(t *testing.T) {
+	c := launch(t, reins.EngineShell)
+	settings := c.settings()
+	settings.Scale, settings.Width, settings.Height = 2, 600, 400
+	b := connectTo(t, c, settings, Handover{})
+	s := site(t, map[string]string{"/": `<!doctype html><title>t</title>` + logPart + `<button style="position:absolute;left:300px;top:200px;width:80px;height:30px" onclick="say('hit')">Go</button>`})
+	b.open(t, s.URL)
+	ref := refTo(t, b.see(t), "Go")
+	for _, c := range []struct {
+		a             reins.Screenshot
+		width, height int
+	}{
+		{reins.Screenshot{}, 600, 400}, {reins.Screenshot{Scale: "device"}, 1200, 800},
+		{reins.Screenshot{Ref: ref}, 80, 30}, {reins.Screenshot{Ref: ref, Scale: "device"}, 160, 60},
+	} {
+		if p := b.act(t, c.a).Picture; p.Width != c.width || p.Height != c.height {
+			t.Errorf("%+v: %dx%d, want %dx%d", c.a, p.Width, p.Height, c.width, c.height)
+		}
+	}
+	b.act(t, reins.Click{Ref: ref})
+	b.wantResult(t, "hit")
+}
+
 // TestScreenshotInTheBackground: a tab that is not selected can be pictured
 // (TAB-6, ACT-5).
 func TestScreenshotInTheBackground(t *testing.T) {

@@ -61,6 +61,7 @@ var textSeed = maphash.MakeSeed()
 
 // snapshot reads a tab as an outline (SNAP-1..8).
 func (b *browser) snapshot(ctx context.Context, x *action, a reins.Snapshot) error {
+	b.listen(x.tab)
 	if a.Cursor != "" {
 		return b.goOn(ctx, x, a)
 	}
@@ -197,7 +198,9 @@ func (b *browser) goOn(ctx context.Context, x *action, a reins.Snapshot) error {
 	if a.MaxBytes == 0 {
 		limit = budget(s.asked)
 	}
-	x.tab = s.tab
+	b.mu.Lock()
+	x.tab, x.fx.tab = s.tab, s.tab
+	b.mu.Unlock()
 	if s.lines != nil {
 		x.reply.Result.Snapshot = &reins.SnapshotResult{Elements: outline.Elements(s.lines), Changes: true}
 		b.cut(x, s, s.lines, limit)

@@ -124,6 +124,11 @@ const look = (el, o) => {
   const off = disabledReason(el);
   if (off) return { why: 'disabled', text: off };
   if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only' };
+  if (o.position) {
+    const r = el.getBoundingClientRect();
+    const { x, y } = o.position;
+    if (x < 0 || y < 0 || x >= r.width || y >= r.height) return { why: 'position', text: 'the position lies outside of its box of ' + Math.round(r.width) + ' by ' + Math.round(r.height) };
+  }
   const candidates = [...points(el, o.position)];
   for (const l of labels) candidates.push(...points(l, null));
   if (!boxesOf(el).length && !labels.some((l) => boxesOf(l).length)) return { why: 'hidden', text: 'it takes no room on the page' };
@@ -142,6 +147,10 @@ const look = (el, o) => {
 
 const tiny = (el) => { const r = el.getBoundingClientRect(); return r.width < 5 || r.height < 5 || getComputedStyle(el).opacity === '0'; };
 
+// animated tells whether an animation runs on el or something around it: one
+// that has just begun may stand still for a moment.
+const animated = (el) => document.getAnimations().some((a) => a.playState === 'running' && a.effect?.target && holds(a.effect.target, el));
+
 const ALIGNMENTS = ['nearest', 'center', 'start', 'end'];
 
 const hopeless = (hit) => {
@@ -159,6 +168,7 @@ const ready = async (n, o) => {
   const began = performance.now();
   let scrolls = 0;
   let moved = 0;
+  let rested = 0;
   let held = null; // a point that stays on something that keeps moving
   for (let before = null; ;) {
     const el = elementOf(n);
@@ -174,11 +184,13 @@ const ready = async (n, o) => {
     }
     if (r.why) {
       before = null;
-      if (late) return { why: r.why, text: r.text, by: r.by, ...subject(el) };
+      if (late || r.why === 'position') return { why: r.why, text: r.text, by: r.by, ...subject(el) };
     } else {
       const place = placeOf(el);
-      if (before && same(before, place)) return done(el, r, o);
-      if (before && ++moved > 3) {
+      if (before && same(before, place)) {
+        if (++rested >= (animated(el) ? 4 : 1)) return done(el, r, o);
+      } else rested = 0;
+      if (before && rested === 0 && ++moved > 3) {
         if (held && belongs(el, deepest(held.x, held.y))) {
           if (++held.frames >= 8) return done(el, held, o);
         } else held = { x: r.x, y: r.y, frames: 0 };

@@ -90,13 +90,16 @@ const contentText = (el, o) => {
   let out = generates ? generated(el, '::before') : '';
   const pieces = [...contentsOf(el)];
   if (owns) pieces.push(...byIds(el, owns));
+  const inner = o.inside && !o.direct ? o : { seen: o.seen, hidden: o.hidden, referred: o.referred, inside: true, direct: false };
   for (const node of pieces) {
     if (node.nodeType === 3) { out += node.data; continue; }
     if (node.nodeType !== 1) continue;
     if (node.localName === 'br') { out += ' '; continue; }
-    const text = nameFrom(node, { ...o, inside: true, direct: false });
+    const style = getComputedStyle(node);
+    const display = style.display;
+    if (!o.hidden && (display === 'none' || display === '' || style.visibility !== 'visible' || attr(node, 'aria-hidden') === 'true')) continue;
+    const text = nameFrom(node, inner);
     if (!text) continue;
-    const display = getComputedStyle(node).display;
     out += (display === 'inline' && !REPLACED.has(node.localName)) || display === 'contents' ? text : ' ' + text + ' ';
   }
   return generates ? out + generated(el, '::after') : out;
@@ -142,6 +145,8 @@ const forget = () => {
   generatedMay = new WeakMap();
   labelMaps = new WeakMap();
   tableKind = new WeakMap();
+  rowHeads = new WeakMap();
+  kinParts = new WeakMap();
 };
 
 const labelText = (el, o) => {
@@ -149,14 +154,15 @@ const labelText = (el, o) => {
   if (!labels || !labels.length) return '';
   const out = [];
   for (const l of labels) {
-    const text = squeeze(nameFrom(l, { seen: o.seen, inside: true, label: true }));
+    if (quietlyHidden(l) && !o.hidden) continue;
+    const text = squeeze(nameFrom(l, { seen: o.seen, inside: true }));
     if (text) out.push(text);
   }
   return out.join(' ');
 };
 
 const childText = (el, tag, o) => {
-  for (const c of el.children) if (c.localName === tag) return nameFrom(c, { seen: o.seen, inside: true });
+  for (const c of el.children) if (c.localName === tag) return tag === 'title' || !quietlyHidden(c) ? nameFrom(c, { seen: o.seen, inside: true }) : '';
   return '';
 };
 
@@ -189,7 +195,7 @@ function nameFrom(el, o) {
   if (o.seen.has(el) || o.seen.size > 4000) return '';
   const tag = el.localName;
   if (tag === 'script' || tag === 'style' || tag === 'template' || tag === 'noscript') return '';
-  if (!o.hidden && o.inside && !(tag === 'title' || tag === 'desc') && quietlyHidden(el)) return '';
+  if (!o.hidden && o.direct && quietlyHidden(el)) return '';
   o.seen.add(el);
   const role = roleOf(el, tag);
   const by = attr(el, 'aria-labelledby');

@@ -73,20 +73,45 @@ const layoutTable = (table) => {
   return layout;
 };
 
-const tableOf = (el) => closest(flatParent(el), (p) => p.localName === 'table' || /^(table|grid|treegrid)$/.test(attr(p, 'role') || ''));
+// tableOf finds the table that a cell or row is of.
+const tableOf = (el) => {
+  const native = el.parentElement?.closest('table,[role]');
+  if (native && native.localName === 'table') return native;
+  return closest(flatParent(el), (p) => p.localName === 'table' || /^(table|grid|treegrid)$/.test(attr(p, 'role') || ''));
+};
+
+// partsOf tells what cells of a table are: '' in one that only arranges
+// things, 'grid' or 'table'.
+const partsOf = (table) => {
+  const role = attr(table, 'role') || '';
+  if (table.localName === 'table' && layoutTable(table) && !/grid|table/.test(role)) return '';
+  return /grid/.test(role) ? 'grid' : 'table';
+};
+
+let kinParts = new WeakMap(); // parent → what its cells or rows are, for one reading
+let rowHeads = new WeakMap(); // row → whether it has ordinary cells, for one reading
 
 const tablePart = (el, tag) => {
-  const table = tableOf(el);
-  if (!table || (table.localName === 'table' && layoutTable(table) && !/grid|table/.test(attr(table, 'role') || ''))) return 'generic';
+  const kin = el.parentElement;
+  if (!kin) return 'generic';
+  let parts = kinParts.get(kin);
+  if (parts === undefined) {
+    const table = tableOf(el);
+    parts = table ? partsOf(table) : '';
+    kinParts.set(kin, parts);
+  }
+  if (!parts) return 'generic';
   if (tag === 'tr') return 'row';
-  const grid = /grid/.test(attr(table, 'role') || '');
-  if (tag === 'td') return grid ? 'gridcell' : 'cell';
+  if (tag === 'td') return parts === 'grid' ? 'gridcell' : 'cell';
   const scope = (attr(el, 'scope') || '').toLowerCase();
   if (scope.startsWith('row')) return 'rowheader';
   if (scope.startsWith('col')) return 'columnheader';
-  const row = el.parentElement;
-  if (row && row.querySelector(':scope > td') && !el.closest('thead')) return 'rowheader';
-  return 'columnheader';
+  let plain = rowHeads.get(kin);
+  if (plain === undefined) {
+    plain = kin.querySelector(':scope > td') !== null && !el.closest('thead');
+    rowHeads.set(kin, plain);
+  }
+  return plain ? 'rowheader' : 'columnheader';
 };
 
 const svgNamed = (el) => {

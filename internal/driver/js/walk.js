@@ -25,7 +25,7 @@ const CHECKABLE = new Set('checkbox menuitemcheckbox menuitemradio option radio 
 const SELECTABLE = new Set('gridcell option row tab columnheader rowheader treeitem cell'.split(' '));
 const HOSTS = new Set('div span section article aside main header footer nav p blockquote h1 h2 h3 h4 h5 h6'.split(' '));
 const MAX_ENTRIES = 200000;
-const MAX_DEPTH = 1500;
+const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper than 512
 const MAX_OPTIONS = 60;
 const MAX_HOSTS = 256;
 
@@ -234,7 +234,8 @@ function visit(el, out, above, viaOwner = false) {
   }
   const style = getComputedStyle(el);
   const display = style.display;
-  if (display === 'none' || display === '' || trip.depth > MAX_DEPTH) return;
+  if (display === 'none' || display === '') return;
+  if (trip.depth > MAX_DEPTH) { out.push('\n', el.innerText ?? '', '\n'); return; }
   let st = above & (ACTED | PRE | SHUT | DISABLED | CONTROL | EDITABLE);
   if (el === trip.modal) st &= ~SHUT;
   if (style.visibility === 'visible') st |= VISIBLE;
@@ -244,8 +245,16 @@ function visit(el, out, above, viaOwner = false) {
   const block = display !== 'inline' && display !== 'contents' && !display.startsWith('inline');
   if (block) out.push('\n');
   trip.depth++;
-  if (st & SHUT) visitAll(el, out, st & ~VISIBLE);
-  else element(el, tag, style, st, above, out, plain);
+  const { depth, generators } = trip;
+  try {
+    if (st & SHUT) visitAll(el, out, st & ~VISIBLE);
+    else element(el, tag, style, st, above, out, plain);
+  } catch {
+    // An element of another namespace that only has the name of a control.
+    trip.depth = depth;
+    trip.generators = generators;
+    if (depth < MAX_DEPTH / 2) visitAll(el, out, st);
+  }
   trip.depth--;
   if (block) out.push('\n');
 }
@@ -373,7 +382,7 @@ const tidy = (items) => {
 // box of its own, the label stands for it.
 const label = (el, st, out) => {
   const control = el.control;
-  const shown = control && getComputedStyle(control).display !== 'none' && control.getRootNode() === el.getRootNode();
+  const shown = control && getComputedStyle(control).display !== 'none';
   const states_ = control && !shown && /^(checkbox|radio|file)$/.test(control.type);
   if (states_) {
     const role = roleOf(control);
