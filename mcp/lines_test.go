@@ -100,7 +100,7 @@ func (w *wire) initialize(version string) string {
 	return got.ProtocolVersion
 }
 
-// MCP-1, B111: every version gets an answer, and one that the server speaks.
+// MCP-1: every version gets an answer, and one that the server speaks.
 func TestVersions(t *testing.T) {
 	const newest = "2025-11-25"
 	for asked, want := range map[string]string{
@@ -128,7 +128,7 @@ func TestNewestVersionNeedsNoHandshake(t *testing.T) {
 	}
 }
 
-// B111: results make sense to a client of the oldest version, which knows no
+// MCP-1: results make sense to a client of the oldest version, which knows no
 // resource links.
 func TestOldestVersionGetsNoLinks(t *testing.T) {
 	lease := newFakeLease(func(context.Context, reins.Call) (*reins.Result, error) {

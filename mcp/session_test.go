@@ -67,7 +67,7 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 	})
 }
 
-// B121: after a lease ended the same client goes on, if the host lets it.
+// MCP-8: after a lease ended the same client goes on, if the host lets it.
 func TestEndedLeaseIsReplaced(t *testing.T) {
 	var given []*fakeLease
 	c := connect(t, mcp.Options{Lease: func(context.Context) (reins.Lease, error) {
@@ -122,7 +122,7 @@ func TestCallsShareOneAcquisition(t *testing.T) {
 	})
 }
 
-// MCP-6, B118: a cancelled call ends now and the next one goes on.
+// MCP-6: a cancelled call ends now and the next one goes on.
 func TestCancellationReachesTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)

@@ -42,7 +42,7 @@ func TestNoBrowserIsSaid(t *testing.T) {
 	}
 }
 
-// MCP-6, B118: a call that is taken back ends now, and the next one is answered.
+// MCP-6: a call that is taken back ends now, and the next one is answered.
 func TestCancelledCallFreesTheBrowser(t *testing.T) {
 	target := hang(t)
 	c := connect(t, program(t, "mcp", "--engine", "shell", "--allow", target))
@@ -62,7 +62,7 @@ func TestCancelledCallFreesTheBrowser(t *testing.T) {
 	}
 }
 
-// B121, RES-8: a browser that dies is said, tools stay, and the next call has a
+// RES-8: a browser that dies is said, tools stay, and the next call has a
 // new browser.
 func TestDeadBrowserIsSaidAndReplaced(t *testing.T) {
 	site, err := demo.Serve()

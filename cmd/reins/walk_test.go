@@ -245,7 +245,7 @@ func waitFor(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// B065: a second client in the same place gets its own browser and does not
+// DIR-1, OWN-1: a second client in the same place gets its own browser and does not
 // disturb the first.
 func TestTwoClientsDoNotMeet(t *testing.T) {
 	site, err := demo.Serve()
