@@ -93,7 +93,7 @@ func TestBadArguments(t *testing.T) {
 		{"browser_click", `{"ref":"f1e2","position":{"x":"a"}}`, "position must be an object"},
 		{"browser_fill", `{"ref":"f1e2"}`, "exactly one of value, values and files"},
 		{"browser_fill", `{"ref":"f1e2","value":"a","files":["b"]}`, "exactly one of value, values and files"},
-		{"browser_fill", `{"ref":"f1e2","value":{"secret":"x"}}`, "a value is text"},
+		{"browser_fill", `{"ref":"f1e2","value":{"file":"/etc/passwd"}}`, "a value is text"},
 		{"browser_press", `{}`, "key"},
 		{"browser_list_tabs", `{"all":true}`, "browser_list_tabs takes no arguments"},
 		{"browser_select_tab", `{}`, "tab is missing"},

@@ -154,8 +154,8 @@ func (l *local) start() (*running, error) {
 const slots = 64
 
 // startHost starts a host in the directory named, else in the first of the
-// user's own that nobody holds: a second client never meets the first one's
-//, and what a killed one left is cleared by the next.
+// user's own that nobody holds: a second client never meets the first one's, and
+// what a killed one left is cleared by the next.
 func (l *local) startHost() (*host.Host, string, error) {
 	if l.options.dir != "" {
 		h, err := l.tryHost(l.options.dir)
