@@ -1,26 +1,32 @@
 package driver
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/reins-browser/reins"
 )
 
-func TestNavigateAndTabs(t *testing.T) {
+// CELL-9, SNAP-7: a page sees an ordinary browser of the size that was asked
+// for, and the walker is in its isolated world.
+func TestWhatPagesSee(t *testing.T) {
+	s := site(t, map[string]string{"/": `<title>Home</title>`})
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
-		s := site(t, map[string]string{"/": `<title>Home</title><p>hello`, "/next": `<title>Next</title><a href=/>back</a>`})
 		b := newBrowser(t, engine)
-		r := b.open(t, s.URL+"/")
-		n := r.Result.Navigation
-		if n.URL != s.URL+"/" || n.Title != "Home" || n.Status != 200 || !n.Waited {
-			t.Errorf("navigated to %+v", n)
+		b.open(t, s.URL)
+		for expression, want := range map[string]string{
+			`/Headless/.test(navigator.userAgent)`:                             "false",
+			`/ Chrome\/\d+\.0\.0\.0 Safari/.test(navigator.userAgent)`:         "true",
+			`[innerWidth, innerHeight, screen.width, devicePixelRatio].join()`: "1280,800,1280,1",
+			`[document.visibilityState, document.hasFocus()].join()`:           "visible,true",
+			`navigator.language`: "en-US",
+			`typeof reins`:       "object",
+		} {
+			if got := b.script(t, expression); got != want {
+				t.Errorf("%s is %s, want %s", expression, got, want)
+			}
 		}
-		t.Logf("%+v %+v", n, r.Result.Tab)
-		t.Log(b.script(t, "navigator.userAgent + typeof reins + navigator.webdriver + innerWidth"))
-		t.Log(b.kinds())
-		if strings.Contains(b.script(t, "navigator.userAgent"), "Headless") {
-			t.Error("headless UA")
+		if got := b.pageScript(t, b.tabNow(), "typeof reins"); got != "undefined" {
+			t.Errorf("the page sees the walker as %s", got)
 		}
 	})
 }

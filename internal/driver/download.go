@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -90,11 +92,18 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 		return
 	}
 	d.size = int64(v.ReceivedBytes)
+	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes) > float64(most) {
+		if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
+			b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(d.url), Size: d.size}})
+		}
+		b.session.Send(protobrowser.CancelDownload.Method, protobrowser.CancelDownloadParams{GUID: v.GUID})
+		v.State, d.reason = protobrowser.DownloadProgressStateCanceled, fmt.Sprintf("it is larger than the %d bytes that may be kept", most)
+	}
 	switch v.State {
 	case protobrowser.DownloadProgressStateCompleted:
 		d.state = downloadCompleted
 	case protobrowser.DownloadProgressStateCanceled:
-		d.state, d.reason = downloadCancelled, "the browser could not complete it"
+		d.state, d.reason = downloadCancelled, cmp.Or(d.reason, "the browser could not complete it")
 	default:
 		return
 	}

@@ -90,6 +90,33 @@ func testDownloads(t *testing.T, engine reins.Engine) {
 	waitFor(t, "the events of the slow downloads", func() bool { return strings.Count(b.kinds(), "download") == 3 })
 }
 
+// ACT-10: a download above the bound is cancelled, and why is said.
+func TestDownloadAboveBound(t *testing.T) {
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Disposition", "attachment; filename=big.bin")
+		w.Header().Set("Content-Type", "application/zip")
+		if r.URL.Path == "/known" {
+			w.Header().Set("Content-Length", "3000000")
+		}
+		w.Write(make([]byte, 3_000_000))
+	}))
+	c := launch(t, reins.EngineShell)
+	settings := c.settings()
+	settings.Download = 1_000_000
+	b := connectTo(t, c, settings, Handover{})
+	for _, path := range []string{"/known", "/unknown"} {
+		r := b.open(t, s.URL+path)
+		d := r.Result.Navigation.Download
+		if d == nil || d.State != "cancelled" || !strings.Contains(d.Reason, "1000000 bytes") || len(r.Downloads) != 0 {
+			t.Errorf("%s: %+v", path, d)
+		}
+	}
+	waitFor(t, "nothing is left of them", func() bool {
+		left, err := os.ReadDir(c.downloads)
+		return err == nil && (len(left) == 0 || strings.Contains(b.kinds(), "discarded"))
+	})
+}
+
 func TestSafeName(t *testing.T) {
 	for _, test := range [][2]string{
 		{"report.pdf", "report.pdf"}, {"../../etc/passwd", "passwd"}, {`C:\temp\x.exe`, "x.exe"}, {"", "download"}, {"..", "download"},

@@ -19,14 +19,14 @@ type Options struct {
 
 // Settings hold for the life of one connection.
 type Settings struct {
-	Connection uint64                 `json:"connection"` // this connection's number, from 1
-	Message    int64                  `json:"message"`    // bound of one DevTools message, bytes
-	Memory     int64                  `json:"memory"`     // bound of the driver, bytes
-	Tabs       int                    `json:"tabs"`       // TAB-4
-	Downloads  string                 `json:"downloads"`  // path inside the cell
+	Connection uint64                 `json:"connection"`         // this connection's number, from 1
+	Message    int64                  `json:"message"`            // bound of one DevTools message, bytes
+	Memory     int64                  `json:"memory"`             // bound of the driver, bytes
+	Tabs       int                    `json:"tabs"`               // TAB-4
+	Downloads  string                 `json:"downloads"`          // path inside the cell
 	Download   int64                  `json:"download,omitempty"` // bound of one download, bytes; 0 is none
-	Navigation reins.NavigationPolicy `json:"navigation"` // wording only; the cell's policies hold
-	Width      int                    `json:"width"`      // viewport, CSS pixels
+	Navigation reins.NavigationPolicy `json:"navigation"`         // wording only; the cell's policies hold
+	Width      int                    `json:"width"`              // viewport, CSS pixels
 	Height     int                    `json:"height"`
 	Scale      float64                `json:"scale"`
 	Engine     reins.Engine           `json:"engine"`
@@ -93,8 +93,8 @@ type Saved struct {
 
 // Event tells the parent what happened in the browser.
 type Event struct {
-	Kind  string    `json:"kind"` // "tab_opened", "tab_closed", "tab_updated", "tab_selected", "page_crashed", "dialog", "dialog_closed", "download"
+	Kind  string    `json:"kind"` // "tab_opened", "tab_closed", "tab_updated", "tab_selected", "page_crashed", "dialog", "dialog_closed", "download", "discarded"
 	Tab   reins.Tab `json:"tab"`
-	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action
+	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action; for "discarded", a file to delete unread
 	Note  string    `json:"note,omitempty"`
 }

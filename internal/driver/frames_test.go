@@ -108,11 +108,8 @@ func TestFrames(t *testing.T) {
 		s.Engine, s.Connection = engine, 2
 		b2 := connectTo(t, b.chromium, s, b.told())
 		tab = b2.tabNow()
-		var ordered []string
-		defer func() { t.Log(ordered) }()
 		waitFor(t, "the next driver sees all frames", func() bool {
-			ordered = strings.Split(outlineOf(t, tab), " ")
-			return len(ordered) == 8
+			return len(strings.Split(outlineOf(t, tab), " ")) == 8
 		})
 	})
 }

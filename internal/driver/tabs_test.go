@@ -113,7 +113,6 @@ func TestPopups(t *testing.T) {
 		if list.Selected != "t1" {
 			t.Errorf("a popup without an action was selected: %+v", list)
 		}
-		t.Logf("%+v", list.Tabs)
 		// An action that wants it in the background.
 		fx = b.begin(home)
 		fx.inBackground(b.browser)
