@@ -64,9 +64,10 @@ func testNavigation(t *testing.T, s suite) {
 			"http://a.wild.test/": true, "http://a.b.wild.test/": true, "http://wild.test/": false, "http://evilwild.test/": false,
 			"http://port.test:8080/": true, "http://port.test/": false, "http://10.0.0.1/": true, "http://10.0.0.2/": false, "about:blank": true,
 		}},
-		"deny": {reins.NavigationPolicy{Deny: []string{"site.test", "*.wild.test", "port.test:8080"}}, map[string]bool{
+		"deny": {reins.NavigationPolicy{Deny: []string{"site.test", "*.wild.test", "port.test:8080", "bücher.test"}}, map[string]bool{
 			"http://site.test/": false, "http://sub.site.test/": true, "http://other.test/": true, "http://site.test:8080/x": false,
 			"http://a.wild.test/": false, "http://wild.test/": true, "http://port.test:8080/": false, "http://port.test/": true,
+			"http://site.test./": false, "http://SITE.test/": false, "http://user@site.test/": false, "http://b%C3%BCcher.test/": false,
 		}},
 		"both": {reins.NavigationPolicy{Allow: []string{"*.wild.test", "wild.test", "port.test"}, Deny: []string{"a.wild.test", "*.b.wild.test", "port.test:8080"}}, map[string]bool{
 			"http://a.wild.test/": false, "http://c.wild.test/": true, "http://wild.test/": true, "http://b.wild.test/": true,

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/cell"
 )
@@ -211,8 +213,12 @@ func parseHostRule(entry string) (hostRule, bool) {
 	if address, err := netip.ParseAddr(strings.Trim(r.host, "[]")); err == nil {
 		return r, !r.below && (address.Is4() || strings.HasPrefix(r.host, "[")) && address.Zone() == ""
 	}
-	valid := r.host != "" && len(r.host) <= 253 && r.host[0] != '.' && !strings.ContainsAny(r.host, "/?#@*\\%:[],\"' \t\r\n")
-	return r, valid
+	// As Chromium writes hosts: in ASCII, without the dot of the root.
+	host, err := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false)).ToASCII(strings.TrimSuffix(r.host, "."))
+	r.host = host
+	return r, err == nil && host != "" && len(host) <= 253 && host[0] != '.' && !strings.ContainsFunc(host, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
+	})
 }
 
 // names reports whether r is about host, or about what is below it.

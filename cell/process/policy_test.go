@@ -131,6 +131,14 @@ func TestHostRulesRefused_NAV3(t *testing.T) {
 			}
 		}
 	}
+	for entry, want := range map[string]hostRule{
+		"bücher.test": {host: "xn--bcher-kva.test"}, "a.test.": {host: "a.test"}, "*.a_b.test:0443": {host: "a_b.test", port: "443", below: true},
+		"10.0.0.1:80": {host: "10.0.0.1", port: "80"}, "[::1]": {host: "[::1]"},
+	} {
+		if r, ok := parseHostRule(entry); !ok || r != want {
+			t.Errorf("%q: %+v, %t", entry, r, ok)
+		}
+	}
 	many := make([]string, filtersMax)
 	for i := range many {
 		many[i] = fmt.Sprintf("h%d.test", i)
