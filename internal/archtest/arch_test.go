@@ -23,6 +23,7 @@ var floors = map[string]int{
 	"internal/queue":      1,
 	"internal/child":      1,
 	"internal/outline":    1,
+	"internal/redact":     1,
 	"cell":                2,
 	"internal/driver":     2,
 	"internal/egress":     2,
