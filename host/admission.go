@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -104,36 +105,16 @@ func usesFocus(v reins.Verb) bool {
 	return v == reins.VerbPress || v == reins.VerbType || v == reins.VerbPressKey
 }
 
-// onTab names the tab that an action was resolved to.
+// onTab names the tab that an action without one was resolved to. All actions
+// on pages have the field, under this name.
 func onTab(a reins.Action, tab reins.TabID) reins.Action {
-	switch a := a.(type) {
-	case reins.Navigate:
-		a.Tab = tab
-		return a
-	case reins.Snapshot:
-		a.Tab = tab
-		return a
-	case reins.Screenshot:
-		a.Tab = tab
-		return a
-	case reins.Click:
-		a.Tab = tab
-		return a
-	case reins.Fill:
-		a.Tab = tab
-		return a
-	case reins.Press:
-		a.Tab = tab
-		return a
-	case reins.Type:
-		a.Tab = tab
-		return a
-	case reins.PressKey:
-		a.Tab = tab
-		return a
-	case reins.CloseTab:
-		a.Tab = tab
-		return a
+	v := reflect.New(reflect.TypeOf(a)).Elem()
+	v.Set(reflect.ValueOf(a))
+	if f := v.FieldByName("Tab"); f.IsValid() {
+		f.SetString(string(tab))
+	}
+	if named, ok := v.Interface().(reins.Action); ok {
+		return named
 	}
 	return a
 }

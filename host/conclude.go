@@ -3,6 +3,8 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -198,7 +200,11 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 			delete(s.owner, e.Tab.ID)
 		}
 	})
-	if e.Saved != nil {
+	switch {
+	case e.Saved != nil && e.Kind == "discarded":
+		conn.inc.discard(*e.Saved)
+		return
+	case e.Saved != nil:
 		conn.inc.save(*e.Saved, owner)
 		return
 	}
@@ -228,6 +234,22 @@ func (inc *incarnation) save(s driver.Saved, leaseID string) {
 			inc.r.did("download", time.Now(), err)
 		}
 	}()
+}
+
+// discard deletes what a browser saved although it was told not to. The name is
+// the driver's word, so it is a name in the folder or nothing.
+func (inc *incarnation) discard(s driver.Saved) {
+	if !inc.hold() {
+		return
+	}
+	defer inc.saves.Done()
+	folder, err := os.OpenRoot(inc.room.Downloads().Name())
+	if err == nil {
+		err = errors.Join(folder.Remove(s.GUID), folder.Close())
+	}
+	if err != nil {
+		inc.r.did("discard", time.Now(), reins.Errorf(reins.CodeToolFailed, "a file that was not wanted could not be deleted").Because(err))
+	}
 }
 
 // take moves a finished download from the cell's folder into the store.

@@ -1,59 +1,55 @@
 package host
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/reins-browser/reins"
 )
 
+// What an action may take beyond the bounds that it was given itself.
+const (
+	margin   = 20 * time.Second
+	noBounds = 60 * time.Second // for one that has none
+)
+
 // limit is the operation's own deadline once it runs (OPS-7): above every
 // bound the driver keeps by itself, so that it ends only what hangs.
 func (op *operation) limit() time.Duration {
-	const margin = 20 * time.Second
-	waits := func(w reins.Waits) time.Duration {
-		d := margin
+	v := reflect.ValueOf(op.action)
+	if f := v.FieldByName("Timeout"); f.IsValid() {
+		if given, ok := f.Interface().(reins.Duration); ok && given > 0 {
+			return time.Duration(given) + margin
+		}
+		return 30*time.Second + margin // the longest default there is
+	}
+	f := v.FieldByName("Waits")
+	if !f.IsValid() {
+		return noBounds
+	}
+	limit := margin + typing(op.action)
+	if w, ok := f.Interface().(reins.Waits); ok {
 		for _, p := range []*reins.Duration{w.Actionable, w.Settle} {
 			if p != nil {
-				d += time.Duration(*p)
+				limit += time.Duration(*p)
 			} else {
-				d += 5 * time.Second
+				limit += 5 * time.Second
 			}
 		}
-		return d
 	}
-	loads := func(d reins.Duration) time.Duration {
-		if d == 0 {
-			return 30*time.Second + margin
-		}
-		return time.Duration(d) + margin
-	}
-	switch a := op.action.(type) {
-	case reins.Navigate:
-		return loads(a.Timeout)
-	case reins.OpenTab:
-		return loads(a.Timeout)
-	case reins.Click:
-		return waits(a.Waits)
-	case reins.Fill:
-		return waits(a.Waits) + typing(len(textOf(a.Value)))
-	case reins.Press:
-		return waits(a.Waits)
+	return limit
+}
+
+// typing is what an action's text may take, key by key.
+func typing(a reins.Action) time.Duration {
+	n := 0
+	switch a := a.(type) {
 	case reins.Type:
-		return waits(a.Waits) + typing(len(a.Text))
-	case reins.PressKey:
-		return waits(a.Waits)
+		n = len(a.Text)
+	case reins.Fill:
+		if a.Value.Text != nil {
+			n = len(*a.Value.Text)
+		}
 	}
-	return 60 * time.Second
-}
-
-// typing is what n bytes of text may take, key by key.
-func typing(n int) time.Duration {
 	return min(time.Duration(n)*10*time.Millisecond, 10*time.Minute)
-}
-
-func textOf(v reins.Value) string {
-	if v.Text != nil {
-		return *v.Text
-	}
-	return ""
 }

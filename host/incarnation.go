@@ -72,6 +72,7 @@ func (r *resource) ensureLocked(s *state) *incarnation {
 		r: r, number: s.count, up: make(chan struct{}), ended: make(chan struct{}),
 		want: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
+	inc.last.Numbers = s.numbers
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
 	s.inc, s.life, s.last = inc, reins.StateStarting, nil
 	s.facts = nil
@@ -298,6 +299,12 @@ func (inc *incarnation) takeDown() {
 	}
 	r.update(func(s *state) {
 		s.inc = nil
+		s.numbers = s.numbers.Max(inc.last.Numbers)
+		for _, c := range []*connection{inc.first, conn} {
+			if c != nil {
+				s.numbers = s.numbers.Max(c.link.Handover().Numbers)
+			}
+		}
 		switch {
 		case s.life == reins.StateDestroying:
 		case inc.failed != nil && !inc.told:

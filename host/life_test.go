@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -158,110 +155,6 @@ func TestLostDirectory(t *testing.T) {
 	})
 }
 
-// TestRegister is RES-1, RES-2 and RES-6.
-func TestRegister(t *testing.T) {
-	bubble(t, bubbleOptions{limits: reins.Limits{Resources: 4}}, func(t *testing.T, w *world, r *resource) {
-		same := reins.Registration{Key: key1, Attachment: attached(1)}
-		got, err := w.host.Register(ctx0, same)
-		if err != nil || got.Created.IsZero() || got.Spec.Engine != reins.EngineFull {
-			t.Fatalf("again: %+v, %v", got, err)
-		}
-		other := same
-		other.Spec.Engine = reins.EngineShell
-		_, err = w.host.Register(ctx0, other)
-		code(t, err, reins.CodeConflict)
-		other = same
-		other.Attachment.Revision = 2
-		_, err = w.host.Register(ctx0, other)
-		code(t, err, reins.CodeConflict)
-		for _, bad := range []reins.Registration{
-			{Key: reins.ResourceKey{Project: "a b", ID: "x"}},
-			{Key: reins.ResourceKey{Project: "p", ID: strings.Repeat("x", 129)}},
-			{Key: reins.ResourceKey{Project: "p", ID: "x"}, Spec: reins.BrowserSpec{Backend: reins.BackendDocker}},
-			{Key: reins.ResourceKey{Project: "p", ID: "x"}, Spec: reins.BrowserSpec{Egress: reins.EgressPolicy{AllowPrivate: []string{"%%%"}}}},
-			{Key: reins.ResourceKey{Project: "p", ID: "res_aaaaaaaaaaaaaaaaaaaaaaaaaa"}},
-		} {
-			_, err := w.host.Register(ctx0, bad)
-			code(t, err, reins.CodeInvalidInput)
-		}
-		made, err := w.host.Register(ctx0, reins.Registration{Key: reins.ResourceKey{Project: "p"}})
-		if err != nil || made.Key.ID == "" {
-			t.Fatalf("without an ID: %+v, %v", made, err)
-		}
-		if len(w.cells) != 0 {
-			t.Error("registering started a browser")
-		}
-		retire := func(key reins.ResourceKey) {
-			h, err := w.host.Open(ctx0, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(h.Retire(ctx0), h.Retire(ctx0)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		retire(made.Key) // leaves no tombstone
-		_, err = w.host.Open(ctx0, made.Key)
-		code(t, err, reins.CodeNotFound)
-		for i := range 3 {
-			key := reins.ResourceKey{Project: "p", ID: fmt.Sprint("n", i)}
-			if _, err := w.host.Register(ctx0, reins.Registration{Key: key}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, err = w.host.Register(ctx0, reins.Registration{Key: reins.ResourceKey{Project: "p", ID: "more"}})
-		if e := code(t, err, reins.CodeQuotaExceeded); e.Recovery != reins.RecoverWait {
-			t.Errorf("recovery %s", e.Recovery)
-		}
-		for i := range 3 {
-			retire(reins.ResourceKey{Project: "p", ID: fmt.Sprint("n", i)})
-		}
-		retire(key1)
-		_, err = w.host.Register(ctx0, reins.Registration{Key: reins.ResourceKey{Project: "p"}})
-		if e := code(t, err, reins.CodeQuotaExceeded); e.Recovery != reins.RecoverNone {
-			t.Errorf("recovery %s when tombstones fill the bound", e.Recovery)
-		}
-		_, err = w.host.Register(ctx0, same)
-		code(t, err, reins.CodeRetired)
-		_, err = w.host.Open(ctx0, key1)
-		code(t, err, reins.CodeRetired)
-	})
-}
-
-// TestRetire is RES-5: fenced at once, quiet before it returns, and repeatable
-// while a step fails.
-func TestRetire(t *testing.T) {
-	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
-		l := w.lease(t, agentOf(key1, 1))
-		if _, err := w.host.Artifacts(key1).Put(ctx0, reins.Artifact{Kind: "upload", Name: "a.txt"}, strings.NewReader("a")); err != nil {
-			t.Fatal(err)
-		}
-		w.set("do", late)
-		running := start(l, reins.Call{Action: open})
-		w.set("room close", failBefore)
-		if err := r.Retire(ctx0); err == nil {
-			t.Fatal("a failed step was not told")
-		}
-		e := code(t, <-running, reins.CodeLeaseEnded)
-		if e.Details["reason"] != reasonRevoked {
-			t.Errorf("details %v", e.Details)
-		}
-		code(t, r.Start(ctx0), reins.CodeRetired)
-		_, err := w.host.Issue(ctx0, personOf(key1), 0)
-		code(t, err, reins.CodeRetired)
-		_, err = w.host.Artifacts(key1).Put(ctx0, reins.Artifact{Kind: "upload", Name: "b.txt"}, strings.NewReader("b"))
-		code(t, err, reins.CodeRetired)
-		if err := r.Retire(ctx0); err != nil {
-			t.Fatalf("the second try: %v", err)
-		}
-		<-r.done
-		gen, _ := w.host.current()
-		if n, bytes := gen.store.Usage(key1); n != 0 || bytes != 0 {
-			t.Errorf("%d artifacts, %d bytes left", n, bytes)
-		}
-	})
-}
-
 // TestStartIsShared is RES-7: one start however many wait, one outcome for all,
 // and no storm of starts after a failure (B064).
 func TestStartIsShared(t *testing.T) {
@@ -405,160 +298,6 @@ func TestBrowserCrash(t *testing.T) {
 	})
 }
 
-// TestArtifactsOfLeases is LSE-8: an agent sees what was made under its exact
-// lease or marked for it, a person all of the resource.
-func TestArtifactsOfLeases(t *testing.T) {
-	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
-		one, two, person := w.lease(t, agentOf(key1, 1)), w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
-		put := func(lease string) string {
-			a, err := w.host.Artifacts(key1).Put(ctx0, reins.Artifact{Kind: "upload", MediaType: "text/plain", Name: "n.txt", LeaseID: lease}, strings.NewReader("hello"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a.ID
-		}
-		mine, nobodys := put(one.id), put("")
-		list := func(l *lease) (out []string) {
-			res, err := l.Do(ctx0, reins.Call{Action: reins.ListArtifacts{}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, a := range res.Artifacts {
-				out = append(out, a.ID)
-			}
-			return out
-		}
-		if got := list(one); !slices.Equal(got, []string{mine}) {
-			t.Errorf("the first agent sees %v", got)
-		}
-		if got := list(two); len(got) != 0 {
-			t.Errorf("the second agent sees %v", got)
-		}
-		if got := list(person); len(got) != 2 {
-			t.Errorf("the person sees %v", got)
-		}
-		res, err := one.Do(ctx0, reins.Call{Action: reins.ReadArtifact{Artifact: mine, Offset: 1, Length: 3}})
-		if err != nil || string(res.Data) != "ell" || res.Meta.LeaseID != one.id {
-			t.Errorf("read %+v, %v", res, err)
-		}
-		for _, id := range []string{nobodys, "art_none"} {
-			_, err = one.Do(ctx0, reins.Call{Action: reins.ReadArtifact{Artifact: id}})
-			code(t, err, reins.CodeNotFound)
-			_, err = one.Do(ctx0, reins.Call{Action: reins.DeleteArtifact{Artifact: id}})
-			code(t, err, reins.CodeNotFound)
-		}
-		if _, err := one.Do(ctx0, reins.Call{Action: reins.DeleteArtifact{Artifact: mine}}); err != nil {
-			t.Error(err)
-		}
-		if len(w.cells) != 0 {
-			t.Error("reading stored bytes started a browser")
-		}
-	})
-}
-
-// TestUploadsStayInside is ACT-3: a file is put where the browser reads it,
-// under a name that is no path, whole or not at all.
-func TestUploadsStayInside(t *testing.T) {
-	dir := t.TempDir()
-	for i, name := range []string{"plain.txt", "safe name.txt"} {
-		if err := copyUpload(filepath.Join(dir, fmt.Sprint(i)), name, strings.NewReader("body")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := copyUpload(filepath.Join(dir, "torn"), "x", &torn{}); err == nil {
-		t.Error("a torn copy was not told")
-	}
-	var files []string
-	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
-		if err == nil && !info.IsDir() {
-			files = append(files, strings.TrimPrefix(path, dir))
-		}
-		return err
-	})
-	if want := []string{"/0/plain.txt", "/1/safe name.txt"}; err != nil || !slices.Equal(files, want) {
-		t.Errorf("files %v (%v)", files, err)
-	}
-}
-
-type torn struct{ n int }
-
-func (r *torn) Read(p []byte) (int, error) {
-	if r.n++; r.n > 1 {
-		return 0, errors.New("torn")
-	}
-	return len(p), nil
-}
-
-// TestAuditNeverBlocks is HK-3 and HK-4: a hook that hangs holds up nothing,
-// what does not fit is counted, and one that panics is contained.
-func TestAuditNeverBlocks(t *testing.T) {
-	release := make(chan struct{})
-	calls := 0
-	hooks := reins.Hooks{Audit: func(reins.Record) {
-		if calls++; calls == 1 {
-			<-release
-			panic("audit")
-		}
-	}}
-	synctest.Test(t, func(t *testing.T) {
-		release = make(chan struct{})
-		a := newAudit(hooks.Audit, slog.New(slog.DiscardHandler))
-		for range auditBuffer + 101 {
-			a.send(reins.Record{})
-			synctest.Wait()
-		}
-		if n := a.dropped(); n != 100 {
-			t.Errorf("%d dropped", n)
-		}
-		if err := a.close(time.Second); reins.CodeOf(err) != reins.CodeTimeout {
-			t.Errorf("closing with a hook that hangs: %v", err)
-		}
-		close(release)
-		if err := a.close(time.Second); err != nil {
-			t.Error(err)
-		}
-		if calls != auditBuffer+1 {
-			t.Errorf("%d calls", calls)
-		}
-	})
-}
-
-// TestSlowSubscriber: events never block what they tell of; a slow reader loses
-// the oldest and is told how many.
-func TestSlowSubscriber(t *testing.T) {
-	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
-		ctx, cancel := context.WithCancel(ctx0)
-		events, err := w.host.Events(ctx, "p")
-		if err != nil {
-			t.Fatal(err)
-		}
-		others, err := w.host.Events(ctx, "other")
-		if err != nil {
-			t.Fatal(err)
-		}
-		const n = eventBuffer + 50
-		for i := range n {
-			r.publish(reins.Event{Kind: "tab", Detail: fmt.Sprint(i)})
-			synctest.Wait()
-		}
-		got, missed := 0, 0
-		for got+missed < n {
-			e := <-events
-			got, missed = got+1, missed+e.Missed
-		}
-		if want := n - eventBuffer - eventsOut - 1; missed != want { // one more was on its way
-			t.Errorf("%d got, %d missed", got, missed)
-		}
-		cancel()
-		for range events {
-			t.Error("an event after the end")
-		}
-		for range others {
-			t.Error("an event of another project")
-		}
-	})
-}
-
 // TestWaitFor is RDY-3, and Subscribe tells that there is no live view.
 func TestWaitFor(t *testing.T) {
 	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
@@ -591,5 +330,31 @@ func TestWaitFor(t *testing.T) {
 		}
 		_, err = w.lease(t, agentOf(key1, 1)).Subscribe(ctx0, reins.SubscribeOptions{})
 		code(t, err, reins.CodeDenied)
+	})
+}
+
+// TestSlowCleanUp is LIFE-2: Stop returns when the limit passes, the clean-up
+// goes on, a later Stop joins it, and Start waits for it.
+func TestSlowCleanUp(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		w.mu.Lock()
+		w.slowClose = 40 * time.Second
+		w.mu.Unlock()
+		began := time.Now()
+		code(t, w.host.Stop(ctx0), reins.CodeTimeout)
+		if d := time.Since(began); d != 30*time.Second {
+			t.Errorf("returned after %s", d)
+		}
+		joined := make(chan error, 1)
+		go func() { joined <- w.host.Stop(ctx0) }()
+		if err := w.host.Start(ctx0); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d != 40*time.Second {
+			t.Errorf("started after %s, while the clean-up took 40s", d)
+		}
+		if err := <-joined; err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -81,6 +81,10 @@ func (l *lease) once(ctx context.Context, call reins.Call) (*reins.Result, error
 	select {
 	case <-use.Done():
 		res, err := use.Outcome()
+		if res != nil {
+			again := *res // its caller may change the first one's
+			res = &again
+		}
 		return res, err
 	case <-l.done:
 		return nil, l.ended

@@ -337,3 +337,111 @@ func TestPerTabOverlaps(t *testing.T) {
 		}
 	})
 }
+
+// TestDeadline is OPS-7: what hangs ends by itself, with the browser quiet.
+func TestDeadline(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		agent := w.lease(t, agentOf(key1, 1))
+		w.set("do", hang)
+		began := time.Now()
+		_, err := agent.Do(ctx0, reins.Call{Action: reins.Navigate{URL: "https://example.com", Timeout: reins.Duration(time.Second)}})
+		if e := code(t, err, reins.CodeTimeout); e.Phase != reins.PhaseAction || time.Since(began) != 21*time.Second {
+			t.Errorf("%v in phase %s after %s", e, e.Phase, time.Since(began))
+		}
+	})
+}
+
+// TestLimitIsAboveOwnBounds: every verb has a deadline, above the bounds that
+// the driver keeps (OPS-7), and a tab can be named for every one that has any.
+func TestLimitIsAboveOwnBounds(t *testing.T) {
+	long := reins.Duration(time.Minute)
+	waits := reins.Waits{Actionable: &long, Settle: &long}
+	for _, c := range []struct {
+		a    reins.Action
+		want time.Duration
+	}{
+		{reins.Navigate{}, 50 * time.Second},
+		{reins.Navigate{Timeout: reins.Duration(5 * time.Minute)}, 5*time.Minute + 20*time.Second},
+		{reins.OpenTab{Timeout: long}, 80 * time.Second},
+		{reins.WaitFor{Timeout: reins.Duration(2 * time.Minute)}, 140 * time.Second},
+		{reins.Click{}, 30 * time.Second},
+		{reins.Click{Waits: waits}, 140 * time.Second},
+		{reins.Type{Text: strings.Repeat("x", 1000)}, 40 * time.Second},
+		{reins.Fill{Value: reins.TextValue(strings.Repeat("x", reins.MaxFill))}, 10*time.Minute + 30*time.Second},
+		{reins.Snapshot{}, time.Minute},
+		{reins.ListTabs{}, time.Minute},
+	} {
+		if got := (&operation{action: c.a}).limit(); got != c.want {
+			t.Errorf("%s may take %s, want %s", c.a.Verb(), got, c.want)
+		}
+	}
+	for _, v := range reins.AgentVerbs() {
+		a, err := reins.DecodeAction([]byte(minimal(v)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v == reins.VerbListTabs || v == reins.VerbOpenTab {
+			continue // of the whole browser
+		}
+		if tab, ref := onTab(a, "t7").Target(); tab != "t7" {
+			t.Errorf("%s was put on tab %q, ref %q", v, tab, ref)
+		}
+	}
+}
+
+// minimal is the shortest valid form of a verb.
+func minimal(v reins.Verb) string {
+	more := map[reins.Verb]string{
+		reins.VerbNavigate: `,"url":"https://example.com"`, reins.VerbClick: `,"ref":"f1e1"`,
+		reins.VerbFill: `,"ref":"f1e1","value":"x"`, reins.VerbPress: `,"key":"Enter"`,
+		reins.VerbSelectTab: `,"tab":"t1"`, reins.VerbType: `,"text":"x"`, reins.VerbPressKey: `,"key":"Enter"`,
+		reins.VerbHover: `,"ref":"f1e1"`, reins.VerbDrag: `,"ref":"f1e1","to":"f1e2"`,
+		reins.VerbScroll: `,"to":"top"`, reins.VerbWaitFor: `,"text":"x"`,
+	}
+	return `{"verb":"` + string(v) + `"` + more[v] + `}`
+}
+
+// TestForceGoesPast is OPS-7: closing a tab with force does not wait behind
+// what is stuck on it.
+func TestForceGoesPast(t *testing.T) {
+	bubble(t, bubbleOptions{spec: reins.BrowserSpec{Verbs: reins.AgentVerbs()}}, func(t *testing.T, w *world, r *resource) {
+		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		w.closing = make(chan struct{})
+		w.set("do", stubborn)
+		stuck := start(agent, reins.Call{Action: open})
+		polite := start(person, reins.Call{Action: reins.CloseTab{}})
+		pending(t, polite)
+		if _, err := person.Do(ctx0, reins.Call{Action: reins.CloseTab{Force: true}}); err != nil {
+			t.Fatal(err)
+		}
+		code(t, <-stuck, reins.CodeInvalidState)
+		if err := <-polite; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAttachEndsTheBrowser is ATT-5: an operation that nothing can make quiet
+// costs exactly the incarnation, before Attach returns.
+func TestAttachEndsTheBrowser(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		w.set("do", stubborn)
+		stuck := start(agent, reins.Call{Action: open})
+		w.set("probe", unanswered)
+		began := time.Now()
+		if err := r.Attach(ctx0, attached(2)); err != nil {
+			t.Fatal(err)
+		}
+		if took, limit := time.Since(began), rungCancel+rungClose+rungKill+rungProbe; took > limit {
+			t.Errorf("attached after %s, above %s", took, limit)
+		}
+		code(t, <-stuck, reins.CodeLeaseEnded)
+		if w.cells[0].alive() {
+			t.Error("the browser that does not become quiet lives")
+		}
+		if _, err := person.Do(ctx0, reins.Call{Action: open}); err != nil || len(w.cells) != 2 {
+			t.Errorf("a person afterwards: %v, %d browsers", err, len(w.cells))
+		}
+	})
+}

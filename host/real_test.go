@@ -94,7 +94,8 @@ func TestRealDriverLoss(t *testing.T) {
 	h := real(t, reins.Hooks{})
 	l := realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineFull, Egress: policy})
 	do(t, l, reins.Navigate{URL: base})
-	do(t, l, reins.Click{Ref: refOf(t, do(t, l, reins.Snapshot{}).Snapshot.Text, "Count")})
+	old := refOf(t, do(t, l, reins.Snapshot{}).Snapshot.Text, "Count")
+	oldTab := do(t, l, reins.Click{Ref: old}).Tab.ID
 	r, err := h.Open(t.Context(), key1)
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +110,24 @@ func TestRealDriverLoss(t *testing.T) {
 	if !again.Meta.Reconnected || again.Meta.Connection != 2 || again.Meta.Incarnation != 1 || !strings.Contains(again.Snapshot.Text, "kept 1") {
 		t.Errorf("after the loss: %+v\n%s", again.Meta, again.Snapshot.Text)
 	}
+	// What belongs to the connection before stays refused, whatever was seen
+	// since (TAB-2, SNAP-4).
+	_, err = l.Do(t.Context(), reins.Call{Action: reins.Click{Ref: old}})
+	code(t, err, reins.CodeStaleRef)
+	_, err = l.Do(t.Context(), reins.Call{Action: reins.Snapshot{Tab: oldTab}})
+	code(t, err, reins.CodeInvalidState)
 	do(t, l, reins.Click{Ref: refOf(t, again.Snapshot.Text, "kept 1")})
-	if now := do(t, l, reins.Snapshot{}).Snapshot.Text; !strings.Contains(now, "kept 2") {
+	now := do(t, l, reins.Snapshot{}).Snapshot.Text
+	if !strings.Contains(now, "kept 2") {
 		t.Errorf("a click after it:\n%s", now)
 	}
+	if err := r.Terminate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, l, reins.Navigate{URL: base})
+	do(t, l, reins.Snapshot{})
+	_, err = l.Do(t.Context(), reins.Call{Action: reins.Click{Ref: refOf(t, now, "kept 2")}})
+	code(t, err, reins.CodeStaleRef) // nor of a browser before
 }
 
 // TestRealStuckPage cancels an action on a page that never yields (QUI-1,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/queue"
 )
 
@@ -33,8 +34,9 @@ type state struct {
 	grants     map[string]*grant // live capabilities, by ID
 	ops        map[*operation]struct{}
 	queue      *queue.Queue
-	inc        *incarnation // starting, running or ending; nil when there is none
-	count      uint64       // incarnations so far
+	inc        *incarnation   // starting, running or ending; nil when there is none
+	count      uint64         // incarnations so far
+	numbers    driver.Numbers // of tabs and documents, over all of them
 	life       reins.State
 	last       *reins.Error // why the last incarnation did not start, or ended
 	since      time.Time    // of life
