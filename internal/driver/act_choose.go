@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,10 +250,15 @@ func (f *filling) open(ctx context.Context) error {
 // the settling of the whole fill.
 func (f *filling) pressElement(ctx context.Context, n int) error {
 	settling, s, err := f.b.pressElement(ctx, f.x, f.doc, n, f.left(), reins.Click{})
+	if settling != nil {
+		settling.stop()
+	}
+	if errors.Is(err, errUnhandled) {
+		return errBusy(f.x.tab)
+	}
 	if err != nil {
 		return err
 	}
-	settling.stop()
 	if f.before == nil {
 		f.before = s.before()
 	}

@@ -25,6 +25,9 @@ func (b *browser) click(ctx context.Context, x *action, a reins.Click) error {
 		return err
 	}
 	settling, s, err := b.pressElement(ctx, x, d, n, or(a.Actionable, waitActionable), a)
+	if errors.Is(err, errUnhandled) {
+		return x.unsettled(settling)
+	}
 	if err != nil {
 		return err
 	}
@@ -49,8 +52,8 @@ func (b *browser) pressElement(ctx context.Context, x *action, d *document, n in
 		}
 		settling := b.settle(x)
 		err = b.press1(ctx, x, s, a)
-		if err == nil {
-			return settling, s, nil
+		if err == nil || errors.Is(err, errUnhandled) {
+			return settling, s, err
 		}
 		settling.stop()
 		var missed *missedError
@@ -79,10 +82,15 @@ func (b *browser) press1(ctx context.Context, x *action, s *spot, a reins.Click)
 	}
 	guarded, release := x.tab.guard(ctx)
 	defer release()
+	short, cancel := context.WithTimeout(guarded, max(or(a.Settle, waitSettle), time.Second))
+	defer cancel()
 	for _, p := range x.tab.pageSession().SendAll(events...) {
-		if err := p.Wait(guarded, nil); err != nil {
+		if err := p.Wait(short, nil); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
+			}
+			if short.Err() != nil && guarded.Err() == nil {
+				return errUnhandled
 			}
 			if cause := context.Cause(guarded); cause != nil && interrupted(cause) {
 				return nil // it opened a dialog or closed its tab
@@ -91,6 +99,17 @@ func (b *browser) press1(ctx context.Context, x *action, s *spot, a reins.Click)
 		}
 	}
 	return b.landed(guarded, x, s, a)
+}
+
+// errUnhandled: the page got the input, but did not handle it in time.
+var errUnhandled = errors.New("the page is busy with the input")
+
+// unsettled is the outcome of input that the page is still busy with (ACT-6).
+func (x *action) unsettled(s *settling) error {
+	s.stop()
+	x.changes().Pending = 1
+	x.note("the page got the input and is still busy with it; what it leads to cannot be seen yet")
+	return nil
 }
 
 // landed asks the guard whether the press hit its element. A document that is

@@ -45,8 +45,11 @@ func (b *browser) fill(ctx context.Context, x *action, a reins.Fill) error {
 	if err != nil {
 		return err
 	}
-	f := &filling{keying: keying{b: b, x: x}, a: a, doc: d, end: time.Now().Add(or(a.Actionable, waitActionable))}
-	if err := d.eval(ctx, "n => reins.control(n)", &f.info, n); err != nil {
+	f := &filling{keying: keying{b: b, x: x, bound: max(or(a.Settle, waitSettle), time.Second)}, a: a, doc: d, end: time.Now().Add(or(a.Actionable, waitActionable))}
+	err = x.tab.within(ctx, mainAnswers, func(ctx context.Context) error {
+		return d.eval(ctx, "n => reins.control(n)", &f.info, n)
+	})
+	if err != nil {
 		return err
 	}
 	if f.info.Gone {
@@ -140,6 +143,9 @@ func (f *filling) reach(ctx context.Context, o readyOptions) error {
 // still has it, and presses Enter when asked to.
 func (f *filling) finishFill(ctx context.Context) error {
 	w := f.a.Waits
+	if f.busy {
+		return f.x.unsettled(f.settling)
+	}
 	if f.a.Submit {
 		if err := f.submit(ctx); err != nil {
 			f.settling.stop()

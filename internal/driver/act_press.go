@@ -40,20 +40,25 @@ type keying struct {
 	spot     *spot // that has the focus; nil for whatever has it
 	before   *standing
 	settling *settling
-	ended    bool // a dialog opened or the tab closed: no more keys
+	bound    time.Duration // for the page to handle input (ACT-6)
+	ended    bool          // a dialog opened or the tab closed: no more keys
+	busy     bool          // the page did not handle input in time: no more keys
 }
 
 // aim gives the element of a ref the focus (how: by which function of the
 // script), or takes whatever has it, and begins to follow what the keys will set off.
 func (b *browser) aim(ctx context.Context, x *action, ref reins.Ref, w reins.Waits, how string) (*keying, error) {
-	in := &keying{b: b, x: x}
+	in := &keying{b: b, x: x, bound: max(or(w.Settle, waitSettle), time.Second)}
 	if ref == "" {
 		d, err := x.tab.document(ctx)
 		if err != nil {
 			return nil, err
 		}
 		in.before = &standing{}
-		if err := d.eval(ctx, "() => reins.standing()", in.before); err != nil {
+		err = x.tab.within(ctx, mainAnswers, func(ctx context.Context) error {
+			return d.eval(ctx, "() => reins.standing()", in.before)
+		})
+		if err != nil {
 			return nil, err
 		}
 		if in.before.Focus != 0 {
@@ -100,10 +105,16 @@ func (in *keying) send(ctx context.Context, events []cdp.Request) error {
 	}
 	guarded, release := in.x.tab.guard(ctx)
 	defer release()
+	short, cancel := context.WithTimeout(guarded, in.bound)
+	defer cancel()
 	for _, p := range in.x.tab.pageSession().SendAll(events...) {
-		err := p.Wait(guarded, nil)
+		err := p.Wait(short, nil)
 		if err == nil {
 			continue
+		}
+		if short.Err() != nil && guarded.Err() == nil {
+			in.busy, in.ended = true, true
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -132,6 +143,9 @@ func (in *keying) landed(ctx context.Context) (guardInfo, error) {
 
 // finish makes sure that the keys landed, and waits for what they set off.
 func (in *keying) finish(ctx context.Context, w reins.Waits) error {
+	if in.busy {
+		return in.x.unsettled(in.settling)
+	}
 	g, err := in.landed(ctx)
 	if err == nil && g.Blocked != nil && !g.Seen {
 		s := in.spot

@@ -85,7 +85,10 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 	for tries := 0; ; tries++ {
 		o.Millis = max(0, time.Until(end).Milliseconds())
 		s := &spot{doc: d, number: n}
-		if err := d.eval(ctx, "(n, o) => reins.ready(n, o)", &s.readyInfo, n, o); err != nil {
+		err := x.tab.within(ctx, time.Duration(o.Millis)*time.Millisecond+mainAnswers, func(ctx context.Context) error {
+			return d.eval(ctx, "(n, o) => reins.ready(n, o)", &s.readyInfo, n, o)
+		})
+		if err != nil {
 			return nil, err
 		}
 		x.reply.Result.Target = s.target()
@@ -118,6 +121,21 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 			return nil, err
 		}
 	}
+}
+
+// within bounds work on a page that may never answer.
+func (t *tab) within(ctx context.Context, bound time.Duration, do func(context.Context) error) error {
+	short, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	err := do(short)
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return errBusy(t)
+	}
+	return err
+}
+
+func errBusy(t *tab) *reins.Error {
+	return reins.Errorf(reins.CodeTimeout, "the page in tab %s is busy with a script and does not answer; wait, or reload the tab", t.id)
 }
 
 // climb carries a spot's point out through the frames around its document. It

@@ -70,7 +70,7 @@ func TestClick(t *testing.T) {
 				a := c.a
 				a.Ref = refTo(t, b.see(t), c.find)
 				if c.code != "" {
-					wait := reins.Duration(400 * time.Millisecond)
+					wait := reins.Duration(200 * time.Millisecond)
 					a.Actionable = &wait
 				}
 				_, err := b.try(a)

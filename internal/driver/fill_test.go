@@ -93,7 +93,7 @@ func TestFill(t *testing.T) {
 				if c.find == "" {
 					c.find = `"F"`
 				}
-				wait := reins.Duration(300 * time.Millisecond)
+				wait := reins.Duration(200 * time.Millisecond)
 				a := reins.Fill{Ref: refTo(t, b.see(t), c.find), Value: c.value, Submit: c.submit}
 				if c.code != "" {
 					a.Actionable = &wait

@@ -183,7 +183,7 @@ func (b *browser) walkAll(ctx context.Context, docs []placed, n int, r *reading)
 	wg.Wait()
 	if err := errs[0]; err != nil {
 		if slow.Err() != nil && ctx.Err() == nil {
-			return nil, reins.Errorf(reins.CodeTimeout, "the page in tab %s is busy with a script and does not answer; wait, or reload the tab", docs[0].frame.tab.id)
+			return nil, errBusy(docs[0].frame.tab)
 		}
 		return nil, err
 	}

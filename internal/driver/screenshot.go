@@ -8,6 +8,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"golang.org/x/image/draw"
@@ -16,6 +17,10 @@ import (
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
 )
+
+// shotAnswers is how long a picture may take; one of a page that runs a script
+// for ever is never painted.
+const shotAnswers = 20 * time.Second
 
 const (
 	pictureSide = 16384   // px a side of a stored picture (ACT-5)
@@ -27,11 +32,14 @@ const (
 func (b *browser) screenshot(ctx context.Context, x *action, a reins.Screenshot) error {
 	guarded, release := x.tab.guard(ctx)
 	defer release()
-	p, err := b.shot(guarded, x, a)
-	if err != nil {
+	var p framing
+	var data []byte
+	err := x.tab.within(guarded, shotAnswers, func(ctx context.Context) (err error) {
+		if p, err = b.shot(ctx, x, a); err == nil {
+			data, err = b.capture(ctx, x.tab, p)
+		}
 		return err
-	}
-	data, err := b.capture(guarded, x.tab, p)
+	})
 	if err != nil {
 		return err
 	}

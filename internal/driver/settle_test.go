@@ -123,3 +123,27 @@ func TestPollingHoldsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestBusyPage: a page that never yields does not hold an action for longer
+// than its bounds (ACT-6).
+func TestBusyPage(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	s := site(t, map[string]string{"/": `<!doctype html><title>t</title><button onclick="for(const t=Date.now();Date.now()-t<4000;);">Spin</button><input aria-label=In onkeydown="for(const t=Date.now();Date.now()-t<4000;);">`})
+	settle := reins.Duration(300 * time.Millisecond)
+	for _, a := range []func(see string) reins.Action{
+		func(see string) reins.Action {
+			return reins.Click{Ref: refTo(t, see, "Spin"), Waits: reins.Waits{Settle: &settle, Snapshot: true}}
+		},
+		func(see string) reins.Action {
+			return reins.Press{Ref: refTo(t, see, "In"), Key: "a", Waits: reins.Waits{Settle: &settle}}
+		},
+	} {
+		b.open(t, s.URL)
+		act := a(b.see(t))
+		began := time.Now()
+		r := b.act(t, act).Result
+		if took := time.Since(began); took > 3500*time.Millisecond || r.Changes.Settled || len(r.Notes) == 0 {
+			t.Errorf("%s took %v: %+v, notes %q", act.Verb(), took, r.Changes, r.Notes)
+		}
+	}
+}
