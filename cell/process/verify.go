@@ -11,7 +11,7 @@ import (
 const (
 	// verifyTime is how long a process may take to confine itself after it was
 	// forked, and how long a first renderer may take to appear.
-	verifyTime  = 2 * time.Second
+	verifyTime  = 5 * time.Second
 	verifyPause = 5 * time.Millisecond
 )
 
