@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/redact"
 )
 
 // Options start one driver process.
@@ -62,13 +63,25 @@ type Command struct {
 	Action reins.Action
 	Lease  string            // whose previous snapshot "changes" compares with
 	Files  map[string]string // artifact ID to path inside the cell, for a file control
+	Ask    bool              // do nothing: tell where the action's secret would be typed (ACT-11)
+	Into   Place             // where a secret may be typed: as Ask told it
+	Secret string            // its value
+	Redact redact.Set        // what must not be in the reply
+}
+
+// Place is where keys would land.
+type Place struct {
+	Origin string    `json:"origin"` // of the frame's document: "https://bank.example"; "null" when it has none
+	Ref    reins.Ref `json:"ref"`    // of the element
 }
 
 // Reply is what a command came to. Result lacks what only the parent knows:
 // Meta, and the artifacts for Picture and Downloads.
 type Reply struct {
 	Result    reins.Result `json:"result"`
+	Place     *Place       `json:"place,omitempty"`     // what was asked
 	Picture   *Picture     `json:"picture,omitempty"`   // of a screenshot
+	Paper     *Paper       `json:"paper,omitempty"`     // of pdf
 	Downloads []Saved      `json:"downloads,omitempty"` // same order as Result's, where State is completed
 }
 
@@ -81,6 +94,11 @@ type Picture struct {
 	Data      []byte `json:"-"`
 	Model     []byte `json:"-"`                    // at most 8,000 px a side and about 1 MB; empty when not asked for
 	ModelType string `json:"model_type,omitempty"` // media type of Model
+}
+
+// Paper is a page printed as a PDF.
+type Paper struct {
+	Data []byte `json:"-"`
 }
 
 // Saved is a finished download in the cell's folder, under its GUID.

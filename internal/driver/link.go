@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/redact"
 )
 
 // The link between the two halves is HTTP/2 over a socket pair. POST /do
@@ -32,6 +33,10 @@ type order struct {
 	Action json.RawMessage   `json:"action"`
 	Lease  string            `json:"lease,omitempty"`
 	Files  map[string]string `json:"files,omitempty"`
+	Ask    bool              `json:"ask,omitempty"`
+	Into   Place             `json:"into,omitzero"`
+	Secret string            `json:"secret,omitempty"`
+	Redact redact.Set        `json:"redact,omitempty"`
 }
 
 // outcome is what comes back for an order, before the blobs.
@@ -59,7 +64,7 @@ type startMessage struct {
 
 const (
 	mostJSON = 64 << 20  // of one reply, without pictures
-	mostBlob = 256 << 20 // one picture
+	mostBlob = 256 << 20 // one picture or paper
 )
 
 // writeOutcome writes JSON and blobs, each after its length.
@@ -69,8 +74,12 @@ func writeOutcome(w io.Writer, o outcome) error {
 		return err
 	}
 	parts := [][]byte{body, nil, nil}
-	if o.Reply != nil && o.Reply.Picture != nil {
+	switch {
+	case o.Reply == nil:
+	case o.Reply.Picture != nil:
 		parts[1], parts[2] = o.Reply.Picture.Data, o.Reply.Picture.Model
+	case o.Reply.Paper != nil:
+		parts[1] = o.Reply.Paper.Data
 	}
 	for _, p := range parts {
 		var size [8]byte
@@ -107,8 +116,12 @@ func readOutcome(r io.Reader) (outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	if o.Reply != nil && o.Reply.Picture != nil {
+	switch {
+	case o.Reply == nil:
+	case o.Reply.Picture != nil:
 		o.Reply.Picture.Data, o.Reply.Picture.Model = data, model
+	case o.Reply.Paper != nil:
+		o.Reply.Paper.Data = data
 	}
 	return o, nil
 }

@@ -176,7 +176,8 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := order{ID: p.orders.Add(1), Action: action, Lease: c.Lease, Files: c.Files}
+	o := order{ID: p.orders.Add(1), Action: action, Lease: c.Lease, Files: c.Files,
+		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact}
 	stop := context.AfterFunc(ctx, func() { p.cancel(o.ID) })
 	defer stop()
 	result, err := p.send(o)
