@@ -118,6 +118,18 @@ two</textarea><input type=file aria-label=F multiple accept=".pdf"><input type=r
 - checkbox "I agree to the terms" [ref=e3]
 - checkbox "Restyled" [checked] [ref=e4]
 `},
+	{"labels of hidden controls", `<label>Typed <span style="display:none"><input></span> anyway</label><div aria-hidden=true><input type=checkbox id=z></div><label for=z>Styled</label>`, `- text: Typed anyway
+- checkbox "Styled" [ref=e1]
+`},
+	{"other names than contents", `<a href=/ aria-label="Read about cats"><h2>Cats</h2><p>They purr.</p></a><button aria-label=Close>×</button><div role=img aria-label="4 stars">★★★★</div>`, `- link "Read about cats" [ref=e1]:
+  - /url: /
+  - heading "Cats" [level=2]
+  - paragraph: They purr.
+- button "Close" [ref=e2]
+- img "4 stars" [ref=e3]
+`},
+	{"design mode", `old text<script>document.designMode='on'</script>`, `- generic [editable] [active] [ref=e1]: old text
+`},
 	{"shadow trees and slots", `<div id=h>light <b slot=t>Title</b></div><script>h.attachShadow({mode:'open'}).innerHTML='<h2><slot name=t></slot></h2><p>says <slot></slot></p>'</script>`, `- heading "Title" [level=2]
 - paragraph: says light
 `},

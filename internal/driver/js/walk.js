@@ -227,7 +227,7 @@ function visit(el, out, above, viaOwner = false) {
   const tag = el.localName;
   if (SKIPPED.has(tag) || (trip.owners && !viaOwner && trip.owned.has(el))) return;
   if (tag === 'br') { out.push('\n'); return; }
-  const plain = !el.hasAttributes();
+  const plain = !el.hasAttributes() && tag !== 'body';
   if (!plain) {
     if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
     if (el.hasAttribute('inert') && !(trip.modal && holds(el, trip.modal))) return;
@@ -270,6 +270,7 @@ const element = (el, tag, style, st, above, out, plain) => {
   if (!plain) {
     const ce = attr(el, 'contenteditable');
     editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
+    if (tag === 'body' && document.designMode === 'on') editable = true;
     if (editable) st |= EDITABLE;
     clickable = (el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick');
     if (isTrue(el, 'aria-disabled')) st |= DISABLED;
@@ -302,7 +303,7 @@ const entry = (el, tag, role, kind, st, out) => {
   };
   if (kind.editable && role !== 'textbox') node.states += ' [editable]';
   if (el === trip.active) node.states += ' [active]';
-  if (acts || boxed || PLACES.has(role) || (st & POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
+  if (acts || boxed || PLACES.has(role) || ((st & (POINTER | ACTED)) === POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
   if (acts) st |= ACTED;
   if (!SPECIAL[tag]?.(el, node, st)) visitAll(el, node.kids, st);
   if (!node.value) node.value = lines(shownValue(el, tag, role));
@@ -321,8 +322,12 @@ const shortName = (el, role) => {
 
 const finish = (el, tag, role, node, kind, out) => {
   let kids = tidy(node.kids);
-  if (NAME_SAYS_ALL.has(role) && node.name) kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
-  if (role === 'figure' || tag === 'fieldset' || role === 'table' || role === 'img') kids = kids.filter((k) => k !== node.name);
+  if (NAME_SAYS_ALL.has(role) && node.name) {
+    const other = el.hasAttribute('aria-label') || el.hasAttribute('aria-labelledby');
+    kids = kids.filter((k) => typeof k === 'string' ? other && k.length > 2 && !node.name.includes(k) : holdsActed(k) || other);
+  }
+  if (role === 'img') kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
+  if (role === 'figure' || tag === 'fieldset' || role === 'table') kids = kids.filter((k) => k !== node.name);
   if (kids.length === 1 && typeof kids[0] === 'string') {
     const cell = role === 'cell' || role === 'gridcell' || role === 'columnheader' || role === 'rowheader' || role === 'treeitem';
     if (cell && !node.name) node.name = bound(kids[0]);
@@ -382,7 +387,7 @@ const tidy = (items) => {
 // box of its own, the label stands for it.
 const label = (el, st, out) => {
   const control = el.control;
-  const shown = control && getComputedStyle(control).display !== 'none';
+  const shown = control && isShown(control) && !control.closest('[aria-hidden="true"],[inert]');
   const states_ = control && !shown && /^(checkbox|radio|file)$/.test(control.type);
   if (states_) {
     const role = roleOf(control);
