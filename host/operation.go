@@ -68,15 +68,7 @@ func (l *lease) once(ctx context.Context, call reins.Call) (*reins.Result, error
 		return nil, err
 	}
 	if first {
-		res, began, err := l.run(ctx, call)
-		l.r.update(func(*state) {
-			if began {
-				l.keys.Settle(use, res, err, weight(res))
-			} else {
-				l.keys.Forget(use, err)
-			}
-		})
-		return res, err
+		return l.firstUse(ctx, call, use)
 	}
 	select {
 	case <-use.Done():
@@ -92,6 +84,27 @@ func (l *lease) once(ctx context.Context, call reins.Call) (*reins.Result, error
 		return nil, reins.ContextError(ctx)
 	}
 }
+
+// firstUse runs the call that a key was first used for. A key under which
+// nothing began may be used again.
+func (l *lease) firstUse(ctx context.Context, call reins.Call, use *queue.Keyed[*reins.Result]) (*reins.Result, error) {
+	var res *reins.Result
+	began, err := false, error(errPanicked)
+	defer func() {
+		l.r.update(func(*state) {
+			if began {
+				l.keys.Settle(use, res, err, weight(res))
+			} else {
+				l.keys.Forget(use, err)
+			}
+		})
+	}()
+	res, began, err = l.run(ctx, call)
+	return res, err
+}
+
+// errPanicked stands until a call has come to an end.
+var errPanicked = reins.Errorf(reins.CodeInternal, "the caller's Progress function did not return")
 
 // weight is about how many bytes a kept result holds.
 func weight(res *reins.Result) int {
@@ -110,6 +123,8 @@ func weight(res *reins.Result) int {
 }
 
 // run takes a call all the way. Began says whether an effect may have happened.
+// The operation settles whatever happens, also when its caller's own Progress
+// function panics.
 func (l *lease) run(ctx context.Context, call reins.Call) (_ *reins.Result, began bool, _ error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -117,11 +132,12 @@ func (l *lease) run(ctx context.Context, call reins.Call) (_ *reins.Result, bega
 	if err != nil {
 		return nil, false, err
 	}
-	res, err := op.perform(ctx)
-	if err != nil {
+	var res *reins.Result
+	err = errPanicked // unless it did not
+	defer func() { op.settle(res, err) }()
+	if res, err = op.perform(ctx); err != nil {
 		res, err = nil, op.explain(err)
 	}
-	op.settle(res, err)
 	return res, !op.began.IsZero(), err
 }
 
@@ -314,7 +330,9 @@ func interrupted(c reins.Code) bool {
 func (op *operation) settle(res *reins.Result, err error) {
 	r := op.r
 	r.update(func(s *state) {
-		s.queue.Settle(op.entry)
+		if !s.queue.Settle(op.entry) {
+			s.queue.Cancel(op.entry, err) // it may still wait when its caller panicked
+		}
 		delete(s.ops, op)
 		if res != nil {
 			r.learnLocked(op, res)

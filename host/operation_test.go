@@ -445,3 +445,33 @@ func TestAttachEndsTheBrowser(t *testing.T) {
 		}
 	})
 }
+
+// TestPanickingCaller: a Progress function that panics costs its own call only,
+// whether it waited or was about to act; the lane is free again.
+func TestPanickingCaller(t *testing.T) {
+	for _, stage := range []string{"queue", "running"} {
+		bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+			agent := w.lease(t, agentOf(key1, 1))
+			w.set("do", slow)
+			first := start(agent, reins.Call{Action: open})
+			panicked := make(chan any, 1)
+			go func() {
+				defer func() { panicked <- recover() }()
+				_, _ = agent.Do(ctx0, reins.Call{Action: open, Key: "k", Progress: func(p reins.Progress) {
+					if p.Stage == stage {
+						panic("progress")
+					}
+				}})
+			}()
+			if p := <-panicked; p != "progress" {
+				t.Errorf("%s: recovered %v", stage, p)
+			}
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+			if _, err := agent.Do(ctx0, reins.Call{Action: open, Key: "k"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

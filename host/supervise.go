@@ -165,6 +165,10 @@ func (inc *incarnation) reconnect() {
 		inc.conn = conn
 		inc.broadcastLocked()
 	})
+	select {
+	case <-inc.want: // asked for while it was on its way
+	default:
+	}
 }
 
 // retry counts a connection that failed, unless the browser is what failed.
