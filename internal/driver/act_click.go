@@ -51,7 +51,7 @@ func (b *browser) pressElement(ctx context.Context, x *action, d *document, n in
 			return nil, s, err
 		}
 		settling := b.settle(x)
-		err = b.press1(ctx, x, s, a)
+		err = b.pressSpot(ctx, x, s, a)
 		if err == nil || errors.Is(err, errUnhandled) {
 			return settling, s, err
 		}
@@ -74,8 +74,8 @@ func (e *missedError) Error() string { return e.told.Error() }
 // before is how the page stood when the element was found.
 func (s *spot) before() *standing { return &standing{Busy: s.Busy, Focus: s.Focus} }
 
-// press1 sends the pointer's events and makes sure that they landed.
-func (b *browser) press1(ctx context.Context, x *action, s *spot, a reins.Click) error {
+// pressSpot sends the pointer's events and makes sure that they landed.
+func (b *browser) pressSpot(ctx context.Context, x *action, s *spot, a reins.Click) error {
 	events, background := pointerEvents(s.x, s.y, a)
 	if background {
 		x.fx.inBackground(b)

@@ -311,7 +311,7 @@ func (f *filling) retype(ctx context.Context, text string) error {
 	if err := f.focus(ctx, "caretAtEnd"); err != nil {
 		return err
 	}
-	if err := f.type1(ctx, text); err != nil {
+	if err := f.typeOut(ctx, text); err != nil {
 		return err
 	}
 	_, err := f.landed(ctx)

@@ -178,7 +178,7 @@ func (b *browser) typeText(ctx context.Context, x *action, a reins.Type) error {
 	if err != nil {
 		return err
 	}
-	if err := in.type1(ctx, a.Text); err != nil {
+	if err := in.typeOut(ctx, a.Text); err != nil {
 		in.settling.stop()
 		return err
 	}
@@ -186,7 +186,7 @@ func (b *browser) typeText(ctx context.Context, x *action, a reins.Type) error {
 	return in.finish(ctx, a.Waits)
 }
 
-func (in *keying) type1(ctx context.Context, text string) error {
+func (in *keying) typeOut(ctx context.Context, text string) error {
 	var events []cdp.Request
 	strokes := 0
 	for cluster := range clusters(text) {

@@ -128,7 +128,7 @@ func TestPollingHoldsNothing(t *testing.T) {
 // than its bounds (ACT-6).
 func TestBusyPage(t *testing.T) {
 	b := newBrowser(t, reins.EngineShell)
-	s := site(t, map[string]string{"/": `<!doctype html><title>t</title><button onclick="for(const t=Date.now();Date.now()-t<4000;);">Spin</button><input aria-label=In onkeydown="for(const t=Date.now();Date.now()-t<4000;);">`})
+	s := site(t, map[string]string{"/": `<!doctype html><title>t</title><button onclick="for(const t=Date.now();Date.now()-t<2500;);">Spin</button><input aria-label=In onkeydown="for(const t=Date.now();Date.now()-t<2500;);">`})
 	settle := reins.Duration(300 * time.Millisecond)
 	for _, a := range []func(see string) reins.Action{
 		func(see string) reins.Action {
@@ -142,7 +142,7 @@ func TestBusyPage(t *testing.T) {
 		act := a(b.see(t))
 		began := time.Now()
 		r := b.act(t, act).Result
-		if took := time.Since(began); took > 3500*time.Millisecond || r.Changes.Settled || len(r.Notes) == 0 {
+		if took := time.Since(began); took > 2300*time.Millisecond || r.Changes.Settled || len(r.Notes) == 0 {
 			t.Errorf("%s took %v: %+v, notes %q", act.Verb(), took, r.Changes, r.Notes)
 		}
 	}

@@ -10,6 +10,8 @@ var (
 	scriptRole string
 	//go:embed js/name.js
 	scriptName string
+	//go:embed js/state.js
+	scriptState string
 	//go:embed js/walk.js
 	scriptWalk string
 	//go:embed js/act.js
@@ -23,7 +25,7 @@ var (
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptWalk +
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptWalk +
 	scriptAct + scriptControl + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.

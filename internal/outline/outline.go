@@ -111,7 +111,7 @@ func parseNode(line, prefix string) (Node, bool) {
 }
 
 // Splice puts the outline of each embedded document under its frame's element:
-// inside is asked for the entries of the frame at index i.
+// inside is asked for the entries of the frame whose element is n.
 func Splice(nodes []Node, inside func(n Node) []Node) []Node {
 	var out []Node
 	for i, n := range nodes {

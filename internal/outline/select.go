@@ -95,7 +95,7 @@ const (
 func find(nodes []Node, text string) ([]Node, int) {
 	want := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	keep := make([]bool, len(nodes))
-	parents := Parents(nodes)
+	above := parents(nodes)
 	matches := 0
 	for i := range nodes {
 		n := &nodes[i]
@@ -103,7 +103,7 @@ func find(nodes []Node, text string) ([]Node, int) {
 			continue
 		}
 		matches++
-		mark(nodes, parents, keep, i)
+		mark(nodes, above, keep, i)
 	}
 	if matches == 0 {
 		return nil, 0
@@ -121,8 +121,8 @@ func contains(s, want string) bool {
 	return len(s) >= len(want)/4 && strings.Contains(strings.ToLower(s), want)
 }
 
-func mark(nodes []Node, parents []int, keep []bool, i int) {
-	for p := i; p >= 0; p = parents[p] {
+func mark(nodes []Node, above []int, keep []bool, i int) {
+	for p := i; p >= 0; p = above[p] {
 		keep[p] = true
 	}
 	for j := i + 1; j < len(nodes) && nodes[j].Depth > nodes[i].Depth && j <= i+insideMatch; j++ {
@@ -149,8 +149,8 @@ func mark(nodes []Node, parents []int, keep []bool, i int) {
 	}
 }
 
-// Parents returns the index of each node's parent, -1 for none.
-func Parents(nodes []Node) []int {
+// parents returns the index of each node's parent, -1 for none.
+func parents(nodes []Node) []int {
 	out := make([]int, len(nodes))
 	var open []int
 	for i := range nodes {

@@ -1,6 +1,6 @@
 // The eyes and hands of the driver in one document. These files run, joined in
-// the order base, role, name, walk, find, act, control, in an isolated world of
-// every frame: the page sees none of it. Reading never changes the page: no
+// the order base, role, name, state, walk, act, control, world, in an isolated
+// world of every frame: the page sees none of it. Reading never changes the page: no
 // attribute, focus, scroll, style or event.
 'use strict';
 

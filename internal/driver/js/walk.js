@@ -21,125 +21,12 @@ PLACES.delete('list');
 const NAME_SAYS_ALL = new Set(('button link checkbox radio switch option tab menuitem menuitemcheckbox menuitemradio ' +
   'heading tooltip').split(' '));
 
-const CHECKABLE = new Set('checkbox menuitemcheckbox menuitemradio option radio switch treeitem'.split(' '));
-const SELECTABLE = new Set('gridcell option row tab columnheader rowheader treeitem cell'.split(' '));
 const HOSTS = new Set('div span section article aside main header footer nav p blockquote h1 h2 h3 h4 h5 h6'.split(' '));
 const MAX_ENTRIES = 200000;
 const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper than 512
 const MAX_OPTIONS = 60;
 const MAX_HOSTS = 256;
 
-
-const quoted = (s) => '"' + bound(squeeze(String(s)), 300).replace(/[\\"]/g, '\\$&') + '"';
-
-const isTrue = (el, name) => attr(el, name) === 'true';
-
-const disabledHere = (el, tag) => isTrue(el, 'aria-disabled') ||
-  ((tag === 'button' || tag === 'input' || tag === 'select' || tag === 'textarea' || tag === 'option' || tag === 'optgroup' ||
-    tag === 'fieldset') && el.matches(':disabled'));
-
-const states = (el, tag, role, disabled) => {
-  let s = '';
-  if (CHECKABLE.has(role)) {
-    if (tag === 'input') s += el.indeterminate ? ' [checked=mixed]' : el.checked ? ' [checked]' : '';
-    else {
-      const c = attr(el, 'aria-checked');
-      if (c === 'true') s += ' [checked]';
-      else if (c === 'mixed') s += ' [checked=mixed]';
-    }
-  }
-  if (disabled) s += ' [disabled]';
-  const isControl = tag === 'input' || tag === 'select' || tag === 'textarea';
-  if (tag === 'summary' && role === 'button') s += el.parentElement.open ? ' [expanded]' : ' [collapsed]';
-  if (role === 'heading') {
-    const level = Number(attr(el, 'aria-level')) || (/^h[1-6]$/.test(tag) ? Number(tag[1]) : 2);
-    s += ' [level=' + level + ']';
-  }
-  if (isControl) {
-    if (el.required) s += ' [required]';
-    if (el.readOnly && role !== 'checkbox' && role !== 'radio') s += ' [readonly]';
-    if (el.multiple) s += ' [multiple]';
-    if (el.matches(':user-invalid')) s += ' [invalid]';
-    if (tag === 'input') s += inputStates(el);
-    if (el.placeholder && !el.value && role !== 'combobox') s += ' [placeholder=' + quoted(el.placeholder) + ']';
-  }
-  return s + ariaStates(el, role, s);
-};
-
-const inputStates = (el) => {
-  let s = '';
-  if (/^(date|time|month|week|datetime-local)$/.test(el.type)) s += ' [type=' + el.type + ']';
-  if (el.type === 'range' || el.type === 'number') {
-    if (el.min) s += ' [min=' + quoted(el.min) + ']';
-    if (el.max) s += ' [max=' + quoted(el.max) + ']';
-  }
-  if (el.type === 'file' && el.accept) s += ' [accept=' + quoted(el.accept) + ']';
-  return s;
-};
-
-const ariaStates = (el, role, before) => {
-  let s = '';
-  for (const name of el.getAttributeNames()) {
-    if (!name.startsWith('aria-')) continue;
-    const v = attr(el, name);
-    switch (name) {
-      case 'aria-expanded':
-        if (v === 'true') s += ' [expanded]';
-        else if (v === 'false') s += ' [collapsed]';
-        break;
-      case 'aria-pressed':
-        if (v === 'true') s += ' [pressed]';
-        else if (v === 'mixed') s += ' [pressed=mixed]';
-        break;
-      case 'aria-selected': if (v === 'true' && SELECTABLE.has(role)) s += ' [selected]'; break;
-      case 'aria-current': if (v && v !== 'false') s += v === 'true' ? ' [current]' : ' [current=' + quoted(v) + ']'; break;
-      case 'aria-required': if (v === 'true' && !before.includes('[required]')) s += ' [required]'; break;
-      case 'aria-readonly': if (v === 'true' && !before.includes('[readonly]')) s += ' [readonly]'; break;
-      case 'aria-invalid': if (v && v !== 'false' && !before.includes('[invalid]')) s += ' [invalid]'; break;
-      case 'aria-busy': if (v === 'true') s += ' [busy]'; break;
-      case 'aria-haspopup': if (v && v !== 'false') s += v === 'true' ? ' [haspopup]' : ' [haspopup=' + quoted(v) + ']'; break;
-      case 'aria-sort': if (v && v !== 'none') s += ' [sort=' + quoted(v) + ']'; break;
-      case 'aria-modal': if (v === 'true') s += ' [modal]'; break;
-    }
-  }
-  return s;
-};
-
-// shownValue is the value of a control as a person sees it.
-const shownValue = (el, tag, role) => {
-  switch (tag) {
-    case 'input':
-      if (el.type === 'checkbox' || el.type === 'radio' || role === 'button' || role === 'link') return '';
-      if (el.type === 'file') return el.files.length ? [...el.files].map((f) => f.name).join(', ') : 'no file chosen';
-      if (el.type === 'password' || masked(el)) return '•'.repeat(Math.min(el.value.length, 64));
-      return el.value;
-    case 'textarea': return masked(el) ? '•'.repeat(Math.min(el.value.length, 64)) : el.value;
-    case 'select': return '';
-    case 'progress': return el.hasAttribute('value') ? String(el.value) : '';
-    case 'meter': return String(el.value);
-  }
-  switch (role) {
-    case 'slider': case 'spinbutton': case 'scrollbar': case 'progressbar': case 'meter': case 'separator':
-      return attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow') || '';
-  }
-  return '';
-};
-
-const masked = (el) => el.value !== '' && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
-const lines = (s) => s === '' ? '' : bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
-
-const address = (el) => {
-  let href = el.href;
-  if (href === undefined || href === null) return '';
-  if (typeof href !== 'string') href = href.baseVal || '';
-  if (href.startsWith('javascript:')) return '';
-  if (href.startsWith('data:')) return bound(href, 40);
-  if (trip.origin !== 'null/' && href.startsWith(trip.origin)) {
-    href = href.slice(trip.origin.length - 1);
-    if (href.startsWith(trip.here)) href = href.slice(trip.here.length - 1);
-  }
-  return bound(squeeze(href));
-};
 
 const hostLooks = (el) => {
   const r = el.getBoundingClientRect();
