@@ -318,3 +318,35 @@ func TestRealPerTab(t *testing.T) {
 		t.Errorf("tabs %v", tabs)
 	}
 }
+
+// TestRealLostDirectory moves the runtime directory away under a browser
+// (OWN-7): authority is fenced, the browser is gone, and the one clean-up that
+// is tried reaches it where it is now.
+func TestRealLostDirectory(t *testing.T) {
+	h := real(t, reins.Hooks{})
+	l := realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineShell})
+	do(t, l, reins.Navigate{URL: "about:blank"})
+	profile, over := profileOf(t, h, key1), h.Done()
+	if err := os.Rename(h.dir, h.dir+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.NewTimer(5 * time.Second)
+	defer limit.Stop()
+	select {
+	case <-over:
+	case <-limit.C:
+		t.Fatal("the loss was not noticed")
+	}
+	_, err := l.Do(t.Context(), reins.Call{Action: reins.Snapshot{}})
+	code(t, err, reins.CodeRuntimeStopped)
+	within(t, 3*time.Second, "the browser is gone", func() bool {
+		pid, _ := tree(t, profile)
+		return pid == 0
+	})
+	if err := h.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := os.ReadDir(filepath.Join(h.dir+".moved", "generations")); err != nil || len(names) != 0 {
+		t.Errorf("generations left: %v (%v)", names, err)
+	}
+}
