@@ -208,7 +208,7 @@ const subject = (el) => {
 };
 
 const done = (el, r, o) => {
-  if (o.arm === 'pointer') guard = { el, kind: 'pointer', seen: false, clicked: false, blocked: null };
+  if (o.arm === 'pointer') arm(el, 'pointer');
   const a = activeElement();
   return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
 };
@@ -240,10 +240,17 @@ const reveal = (n, block) => {
 // elsewhere is stopped before the page's own handlers see it.
 let guard = null;
 
+// A guard that nobody takes down, because its driver is gone, goes by itself:
+// it must not stand in the way of a person.
+const GUARDED = 3000;
+
+const arm = (el, kind) => { guard = { el, kind, until: performance.now() + GUARDED, seen: false, clicked: kind !== 'pointer', blocked: null }; };
+const onGuard = () => (guard && performance.now() < guard.until ? guard : null);
+
 const swallow = (e) => { e.preventDefault(); e.stopImmediatePropagation(); };
 
 const onPointer = (e) => {
-  const g = guard;
+  const g = onGuard();
   if (!g || g.kind !== 'pointer' || !e.isTrusted) return;
   if (g.blocked) { swallow(e); return; }
   if (!g.seen) {
@@ -256,7 +263,7 @@ const onPointer = (e) => {
 };
 
 const onKeys = (e) => {
-  const g = guard;
+  const g = onGuard();
   if (!g || g.kind === 'pointer' || !e.isTrusted || (g.seen && g.kind === 'first')) return;
   const target = e.composedPath()[0];
   if (target === g.el || belongs(g.el, target) || (target.nodeType === 1 && holds(target, g.el) && target.isContentEditable)) { g.seen = true; return; }
@@ -281,7 +288,7 @@ const focusOn = (n, kind = 'first') => {
   const el = elementOf(n);
   if (!el) return { gone: true };
   if (activeElement() !== el) el.focus({ preventScroll: true });
-  guard = { el, kind, seen: false, clicked: true, blocked: null };
+  arm(el, kind);
   const a = activeElement();
   return { ok: a === el || holds(el, a) };
 };

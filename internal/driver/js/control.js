@@ -4,13 +4,16 @@ const TYPED = new Set(['text', 'search', 'tel', 'url', 'email', 'password', 'num
 const PICKED = { date: 'a date such as 2031-02-28', time: 'a time such as 23:45', month: 'a month such as 2031-11', week: 'a week such as 2031-W09',
   'datetime-local': 'a date and time such as 2031-02-28T07:05', color: 'a colour such as #12ab9f', range: 'a number' };
 
-const editableRoot = (el) => el.isContentEditable && !(el.parentElement && el.parentElement.isContentEditable);
+const INPUTS = 'input:not([type=hidden]),textarea,select,[contenteditable=""],[contenteditable="true"]';
 
-// meant is the control behind an element: a label's, or the only one inside.
+// meant is the control behind an element: a label's, or the only one inside of
+// what a page built around it.
 const meant = (el) => {
   if (el.localName === 'label' && el.control) return el.control;
-  if (kindOf(el) !== 'none') return el;
-  const inner = el.querySelectorAll('input:not([type=hidden]),textarea,select,[contenteditable=""],[contenteditable="true"]');
+  const kind = kindOf(el);
+  if (kind !== 'none' && kind !== 'combo') return el;
+  if (!el.localName.includes('-') && !/^(combobox|textbox|searchbox|spinbutton)$/.test(roleOf(el))) return el;
+  const inner = [...el.querySelectorAll(INPUTS), ...(rootOf(el)?.querySelectorAll(INPUTS) || [])];
   return inner.length === 1 ? inner[0] : el;
 };
 
