@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
+	protolog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -176,6 +177,7 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 	t.askFrames(s)
 	requests := []cdp.Request{
 		cdp.Prepare(page.SetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: true}),
+		cdp.Prepare(runtime.DiscardConsoleEntries, none), // what was said before is not said again
 		cdp.Prepare(runtime.Enable, none),
 		cdp.Prepare(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 			Source: walkerSource, WorldName: worldName, RunImmediately: new(true),
@@ -184,6 +186,7 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 			MaxTotalBufferSize: new(int64(1)), MaxResourceBufferSize: new(int64(1)), MaxPostDataSize: new(int64(0)),
 		}),
 		cdp.Prepare(inspector.Enable, none),
+		cdp.Prepare(protolog.Enable, none),
 		autoAttach("iframe"),
 	}
 	s.SendAll(append(requests, b.overrides(whole)...)...)

@@ -29,6 +29,10 @@ func testDownloads(t *testing.T, engine reins.Engine) {
 		w.Header().Set("Content-Disposition", `attachment; filename="../../evil name.txt"`)
 		fmt.Fprint(w, "content")
 	})
+	mux.HandleFunc("/doc.pdf", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/pdf")
+		fmt.Fprint(w, "%PDF-1.4")
+	})
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Disposition", `attachment; filename=slow.bin`)
 		w.Header().Set("Content-Type", "application/zip") // not looked into first
@@ -73,6 +77,10 @@ func testDownloads(t *testing.T, engine reins.Engine) {
 	}
 	if strings.Contains(b.kinds(), "download") {
 		t.Errorf("a reported download is an event too: %s", b.kinds())
+	}
+	r = b.open(t, s.URL+"/doc.pdf")
+	if n := r.Result.Navigation; n.Download == nil || n.Download.Name != "doc.pdf" || n.Download.State != "completed" {
+		t.Errorf("a PDF: %+v", n)
 	}
 	// One that ends after its action, and one that nobody acted for.
 	b.act(t, reins.SelectTab{Tab: tab.id})

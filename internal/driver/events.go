@@ -47,6 +47,7 @@ func (t *tab) onEvent(e cdp.Event) {
 		}
 		t.b.mu.Unlock()
 	}
+	t.journal.take(t, e)
 	t.notify(e)
 }
 

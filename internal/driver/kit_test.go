@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +76,11 @@ func launch(tb testing.TB, engine reins.Engine, flags ...string) *chromium {
 	// No scheme of HTTP authentication: a question for credentials is an answer
 	// of status 401, never a prompt that waits for a person (NAV-5).
 	if err := os.WriteFile(filepath.Join(profile, "Local State"), []byte(`{"auth":{"schemes":""}}`), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	// A PDF is a download, not a viewer in which nothing can be read.
+	if err := errors.Join(os.Mkdir(filepath.Join(profile, "Default"), 0o700), os.WriteFile(filepath.Join(profile, "Default", "Preferences"),
+		[]byte(`{"plugins":{"always_open_pdf_externally":true}}`), 0o600)); err != nil {
 		tb.Fatal(err)
 	}
 	c.cmd = exec.Command(programs[engine], append([]string{

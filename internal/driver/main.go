@@ -41,6 +41,7 @@ func Main(ctx context.Context, self *child.Self) error {
 	if err != nil {
 		return err
 	}
+	debug.SetTraceback("single") // the parent keeps few of the last words
 	if start.Settings.Memory > 0 {
 		// Garbage is collected before the kernel's bound is met.
 		debug.SetMemoryLimit(start.Settings.Memory / 5 * 4)

@@ -422,14 +422,17 @@ func errNetwork(address, fault string) *reins.Error {
 	if strings.HasPrefix(code, "BLOCKED_BY_ADMINISTRATOR") || strings.HasPrefix(code, "BLOCKED_BY_CLIENT") {
 		return errBlockedHost(hostOf(address)).With("error", fault)
 	}
-	words := "the browser could not load it"
+	return reins.Errorf(reins.CodeNavigationFailed, "%.200q was not loaded: %s", address, wordsOf(code)).With("error", fault)
+}
+
+// wordsOf words a network error of the browser, given without its prefix.
+func wordsOf(code string) string {
 	for _, c := range causes {
 		if strings.HasPrefix(code, c.code) {
-			words = c.words
-			break
+			return c.words
 		}
 	}
-	return reins.Errorf(reins.CodeNavigationFailed, "%.200q was not loaded: %s", address, words).With("error", fault)
+	return "the browser could not load it"
 }
 
 // answers reports whether the page runs scripts at all right now.

@@ -268,10 +268,16 @@ func (p *Process) Err() error {
 	return reins.Errorf(reins.CodeTransportFailure, "the driver ended (%s); its last words: %q", p.child.Exit(), lastLines(p.child.Stderr())).In(reins.PhaseConnect)
 }
 
-// lastLines keeps the end of a driver's error output, bounded.
+// lastLines keeps what matters of a driver's error output, bounded: its end, or
+// the beginning of a crash.
 func lastLines(s string) string {
 	s = strings.TrimSpace(s)
 	const most = 1000
+	for _, crash := range []string{"fatal error: ", "panic: "} {
+		if at := strings.LastIndex(s, crash); at >= 0 {
+			return strings.ToValidUTF8(s[at:min(len(s), at+most)], "")
+		}
+	}
 	if len(s) > most {
 		s = "…" + strings.ToValidUTF8(s[len(s)-most:], "")
 	}

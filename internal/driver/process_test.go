@@ -130,6 +130,33 @@ func TestLostUnderCommand(t *testing.T) {
 	wantCode(t, err, reins.CodeTransportFailure)
 }
 
+// DRV-3: what exceeds a driver's memory ends it and nothing else.
+func TestMemoryBound(t *testing.T) {
+	s := site(t, map[string]string{
+		"/":      `<title>Home</title>`,
+		"/flood": `<title>Flood</title><script>console.error("x".repeat(60 << 20))</script>`,
+	})
+	c := launch(t, reins.EngineShell)
+	settings := c.settings()
+	settings.Engine, settings.Memory, settings.Message = reins.EngineShell, 64<<20, 256<<20
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	p, err := Start(ctx, Options{ToBrowser: c.toBrowser, FromBrowser: c.fromBrowser, Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	if _, err := run(p, reins.Navigate{URL: s.URL + "/flood"}); err != nil {
+		wantCode(t, err, reins.CodeCompletionUnknown)
+	}
+	<-p.Done()
+	wantCode(t, p.Err(), reins.CodeTransportFailure)
+	next := startDriver(t, c, reins.EngineShell, 2, p.Handover(), nil)
+	if _, err := run(next, reins.Navigate{URL: s.URL + "/"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // waitFor polls a condition that no event tells of.
 func waitFor(tb testing.TB, what string, cond func() bool) {
 	tb.Helper()

@@ -39,6 +39,8 @@ type tab struct {
 	nav           navigation   // of the main frame
 	dismissed     int          // dialogs that were answered for the page so far
 
+	journal journal // has a lock of its own
+
 	guards   map[*guard]struct{}
 	watchers map[*watcher]struct{}
 }

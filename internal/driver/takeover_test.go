@@ -33,10 +33,10 @@ func TestTakeOver(t *testing.T) {
 	})
 	states := map[string]string{
 		"idle":          `0`,
-		"dialog":        `setTimeout(() => { window.answer = confirm("held up") }, 1); 0`,
+		"dialog":        `setTimeout(() => { confirm("held up") }, 1); 0`,
 		"endless":       `setTimeout(() => { for (;;); }, 1); 0`,
 		"endless later": `setTimeout(() => { for (;;); }, 300); 0`,
-		"dialog later":  `setTimeout(() => { window.answer = confirm("later") }, 300); 0`,
+		"dialog later":  `setTimeout(() => { window.asked = true; confirm("later") }, 300); 0`,
 	}
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
 		b := newBrowser(t, engine)
@@ -58,10 +58,11 @@ func TestTakeOver(t *testing.T) {
 			case "endless later":
 				terminate(tab)
 			case "dialog later":
+				// Under the new one it is open; before, it was answered and its script ended.
 				waitFor(t, "the dialog is open or answered", func() bool {
 					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 					defer cancel()
-					answer, err := cdp.Call(ctx, tab.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "window.answer === false"})
+					answer, err := cdp.Call(ctx, tab.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "window.asked"})
 					return tab.blocked() != nil || err == nil && string(answer.Result.Value) == "true"
 				})
 				if tab.blocked() != nil {
