@@ -21,6 +21,7 @@ func (l *lease) admit(call reins.Call, cancel context.CancelCauseFunc) (op *oper
 		progress: call.Progress,
 	}
 	op.tab, _ = call.Action.Target()
+	op.named = op.tab != ""
 	if role == reins.RoleAgent && !permitted(r.spec, verb) {
 		err = reins.Errorf(reins.CodeDenied, "the registration of this browser does not permit the verb %q to agents; it permits %v", verb, r.spec.Verbs).In(reins.PhaseAdmission)
 	}
@@ -93,7 +94,7 @@ func (op *operation) knowsLocked(now connectionID) *reins.Error {
 	switch {
 	case ref != "" && l.seen != now:
 		return reins.Errorf(reins.CodeStaleRef, "ref %q is from before the browser's driver was replaced; take a snapshot and use a new one", string(ref)).In(reins.PhaseAction)
-	case tab != "" && l.told != now:
+	case op.named && l.told != now:
 		return reins.Errorf(reins.CodeInvalidState, "tab %q is from before the browser's driver was replaced; list the tabs and use a new ID", string(tab)).In(reins.PhaseAction)
 	case ref == "" && usesFocus(op.verb) && l.seen != now:
 		return reins.Errorf(reins.CodeObserveAgain, "the browser's driver was replaced, so the focus may be elsewhere; take a snapshot before %s without a ref", op.verb).In(reins.PhaseAction)

@@ -28,7 +28,8 @@ type operation struct {
 	began  time.Time    // when it may first have had an effect
 	on     connectionID // what it acted on
 	target *reins.Target
-	tab    reins.TabID
+	tab    reins.TabID // what it is for, or was on
+	named  bool        // its caller named the tab
 
 	begun bool // guarded by the resource's lock: an effect may have happened
 }
@@ -55,33 +56,38 @@ func (l *lease) once(ctx context.Context, call reins.Call) (*reins.Result, error
 	if err != nil {
 		return nil, err
 	}
-	var use *queue.Keyed[*reins.Result]
-	var first bool
-	l.r.update(func(*state) {
-		if ended := l.liveLocked(time.Now()); ended != nil {
-			err = ended
-			return
+	for {
+		var use *queue.Keyed[*reins.Result]
+		var first bool
+		l.r.update(func(*state) {
+			if ended := l.liveLocked(time.Now()); ended != nil {
+				err = ended
+				return
+			}
+			use, first, err = l.keys.Begin(call.Key, body)
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case first:
+			return l.firstUse(ctx, call, use)
 		}
-		use, first, err = l.keys.Begin(call.Key, body)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if first {
-		return l.firstUse(ctx, call, use)
-	}
-	select {
-	case <-use.Done():
+		select {
+		case <-use.Done():
+		case <-l.done:
+			return nil, l.ended
+		case <-ctx.Done():
+			return nil, reins.ContextError(ctx)
+		}
+		if !use.Began() {
+			continue // its caller left before it began; this one has not
+		}
 		res, err := use.Outcome()
 		if res != nil {
 			again := *res // its caller may change the first one's
 			res = &again
 		}
 		return res, err
-	case <-l.done:
-		return nil, l.ended
-	case <-ctx.Done():
-		return nil, reins.ContextError(ctx)
 	}
 }
 
@@ -178,13 +184,7 @@ func (op *operation) turn(ctx context.Context) error {
 	for {
 		select {
 		case <-op.entry.Ready():
-			op.r.mu.Lock()
-			phase, err := op.r.st.queue.Outcome(op.entry)
-			op.r.mu.Unlock()
-			if phase == queue.Cancelled {
-				return err
-			}
-			return nil
+			return op.granted()
 		case <-op.entry.Moved():
 			op.tellPosition()
 		case <-ctx.Done():
@@ -198,6 +198,21 @@ func (op *operation) turn(ctx context.Context) error {
 			ctx = context.WithoutCancel(ctx)
 		}
 	}
+}
+
+// granted is what became of the wait; an operation that named no tab learns in
+// per-tab order which one it is for.
+func (op *operation) granted() error {
+	op.r.mu.Lock()
+	defer op.r.mu.Unlock()
+	phase, err := op.r.st.queue.Outcome(op.entry)
+	if phase == queue.Cancelled {
+		return err
+	}
+	if tab := op.entry.Tab(); tab != "" && op.tab == "" {
+		op.action, op.tab = onTab(op.action, tab), tab
+	}
+	return nil
 }
 
 func (op *operation) tell(p reins.Progress) {
@@ -289,9 +304,6 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 				return
 			}
 			op.on = conn.id()
-			if tab := op.entry.Tab(); tab != "" && op.tab == "" {
-				op.action, op.tab = onTab(op.action, tab), tab
-			}
 		}
 		op.begun, op.began = true, time.Now()
 	})

@@ -85,6 +85,21 @@ func TestIdempotency(t *testing.T) {
 		if len(w.acted) != 1 || one == nil || one.Meta.Operation == "" {
 			t.Errorf("it acted %d times", len(w.acted))
 		}
+		w.set("do", slow) // something to wait behind
+		start(agent, reins.Call{Action: open})
+		leaves, leave := context.WithCancel(ctx0)
+		left := make(chan error, 1)
+		go func() {
+			_, err := agent.Do(leaves, reins.Call{Action: open, Key: "shared"})
+			left <- err
+		}()
+		synctest.Wait()
+		stays := start(agent, reins.Call{Action: open, Key: "shared"})
+		leave()
+		code(t, <-left, reins.CodeCancelled)
+		if err := <-stays; err != nil {
+			t.Errorf("a caller that stayed shared the fate of one that left: %v", err)
+		}
 		cancelled, cancel := context.WithCancel(ctx0)
 		cancel()
 		_, err = agent.Do(cancelled, reins.Call{Action: open, Key: "never"})

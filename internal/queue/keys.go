@@ -41,6 +41,10 @@ type Keyed[T any] struct {
 // Done is closed when the outcome is there.
 func (k *Keyed[T]) Done() <-chan struct{} { return k.done }
 
+// Began says, once Done is closed, whether the first use came to an outcome. If
+// not, nothing of it ever began and the key is free again.
+func (k *Keyed[T]) Began() bool { return k.kept }
+
 // Outcome is what the first use came to, once Done is closed.
 func (k *Keyed[T]) Outcome() (T, error) { return k.out, k.err }
 

@@ -39,7 +39,7 @@ func TestKeysRepeat(t *testing.T) {
 	}
 	gone, _ := begin(t, &k, "never", "click")
 	k.Forget(gone, errGone)
-	if _, err := gone.Outcome(); err != errGone {
+	if _, err := gone.Outcome(); err != errGone || gone.Began() || !use.Began() {
 		t.Fatal("a waiter of what never began is not told")
 	}
 	if _, first := begin(t, &k, "never", "something else"); !first {
