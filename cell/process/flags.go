@@ -53,7 +53,7 @@ var fixedFlags = []flag{
 	{"--password-store=basic", "no key ring over D-Bus", ""},
 	{"--disable-prompt-on-repost", "reloading the result of a form asks nothing", reins.EngineFull},
 	{"--hide-crash-restore-bubble", "no question after a kill", reins.EngineFull},
-	{"--disable-component-extensions-with-background-pages", "no hidden pages; the PDF viewer stays", reins.EngineFull},
+	{"--disable-component-extensions-with-background-pages", "no hidden pages", reins.EngineFull},
 
 	// Every tab works whether selected or not (TAB-6).
 	{"--disable-background-timer-throttling", "timers of background tabs keep their pace", ""},

@@ -42,6 +42,7 @@ func policies(s cell.Spec) ([]byte, error) {
 		"DownloadDirectory":         cell.DownloadsPath,
 		"PromptForDownloadLocation": false,
 		"PrintingEnabled":           false,
+		"AlwaysOpenPdfExternally":   true, // a PDF is a download; its viewer shows nothing that can be read
 
 		// Nothing is installed, remembered or asked on behalf of a person.
 		"ExtensionInstallBlocklist": []string{"*"},

@@ -34,7 +34,7 @@ func confined(_ context.Context, self *child.Self) error {
 			job()
 		}
 	}()
-	if err := child.Confine(child.Confinement{Files: 64, Tasks: 400, Memory: 1 << 30, Filter: &f}); err != nil {
+	if err := child.Confine(child.Confinement{Files: 64, Memory: 1 << 30, Filter: &f}); err != nil {
 		return err
 	}
 	got := map[string]string{}
