@@ -170,10 +170,11 @@ func (s *settling) endedLocked(e cdp.Event, id network.RequestID) bool {
 
 // streams recognises answers that are meant to go on.
 func streams(r *network.Response) bool {
-	if r == nil {
-		return false
-	}
-	switch r.MimeType {
+	return r != nil && streaming(r.MimeType)
+}
+
+func streaming(mediaType string) bool {
+	switch mediaType {
 	case "text/event-stream", "application/x-ndjson", "application/stream+json", "multipart/x-mixed-replace", "application/grpc-web-text":
 		return true
 	}
@@ -205,6 +206,9 @@ type standing struct {
 	Name  string `json:"name"`
 	Frame bool   `json:"frame"` // the focus is in a frame
 	Title string `json:"title"`
+
+	// Changed: the document has changed since an element of it was found.
+	Changed bool `json:"changed"`
 }
 
 // finish waits until what the input set off is there, at most for bound, and
@@ -225,7 +229,7 @@ func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, b
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil:
-		changes.Settled = true
+		changes.Settled = before == nil || now.Busy <= before.Busy
 	case short.Err() != nil: // the bound passed
 		changes.Pending = navs + requests
 	case interrupted(err):
@@ -235,6 +239,7 @@ func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, b
 	}
 	if now != nil {
 		s.tab.retitle(now)
+		s.tell(x, now, doc)
 	}
 	if now != nil && now.Frame {
 		s.tab.b.inner(ctx, now)
@@ -244,6 +249,17 @@ func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, b
 		changes.FocusRef = elementRef(now.doc.number, now.Focus)
 	}
 	return nil
+}
+
+// tell says so when a page shows another address with its old contents: an
+// application that changes its view may take its time.
+func (s *settling) tell(x *action, now *stood, doc *document) {
+	s.tab.b.mu.Lock()
+	moved := s.tab.url != s.fx.url && now.doc == doc && s.tab.main.doc == doc
+	s.tab.b.mu.Unlock()
+	if moved && !now.Changed {
+		x.note("the address has changed, but the page has not yet; what it shows may still be the old view")
+	}
 }
 
 // retitle takes in the title that the page has now; the browser tells of it

@@ -124,6 +124,22 @@ func TestPollingHoldsNothing(t *testing.T) {
 	}
 }
 
+// TestOldView: a page that changes its address first and its contents later is
+// told apart (ACT-7).
+func TestOldView(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	s := site(t, map[string]string{"/": `<!doctype html><title>t</title><main id=m>Home</main><button onclick="history.pushState(0,'','?late');setTimeout(()=>m.textContent='Late',900)">Late</button>
+<button onclick="history.pushState(0,'','?soon');m.textContent='Soon'">Soon</button>`})
+	b.open(t, s.URL)
+	see := b.see(t)
+	for button, want := range map[string]bool{"Late": true, "Soon": false} {
+		r := b.act(t, reins.Click{Ref: refTo(t, see, button)}).Result
+		if told := strings.Contains(strings.Join(r.Notes, " "), "old view"); told != want || r.Changes.URL == "" {
+			t.Errorf("%s: %+v, notes %q", button, r.Changes, r.Notes)
+		}
+	}
+}
+
 // TestBusyPage: a page that never yields does not hold an action for longer
 // than its bounds (ACT-6).
 func TestBusyPage(t *testing.T) {

@@ -209,6 +209,8 @@ const subject = (el) => {
 
 const done = (el, r, o) => {
   if (o.arm === 'pointer') arm(el, 'pointer');
+  changed = false;
+  observer.observe(document, { subtree: true, childList: true, characterData: true });
   const a = activeElement();
   return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
 };
@@ -317,9 +319,15 @@ const after = async (busyBefore, ms) => {
   return standing();
 };
 
+// changed tells whether the document has changed since the last input was
+// made ready.
+let changed = true;
+const observer = new MutationObserver(() => { changed = true; observer.disconnect(); });
+
 const standing = () => {
   const a = activeElement();
-  const out = { busy: busyParts(), focus: 0, title: bound(document.title) };
+  const out = { busy: busyParts(), focus: 0, title: bound(document.title), changed };
+  observer.disconnect();
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
     Object.assign(out, subject(a));
