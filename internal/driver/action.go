@@ -36,6 +36,7 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.listen(t)
 	x := &action{tab: t, cmd: cmd, fx: b.begin(t), reply: &Reply{}}
 	defer x.fx.end(b)
 	err = b.perform(ctx, x)
@@ -95,6 +96,10 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 			return err
 		}
 		return b.snapshot(ctx, x, a)
+	case reins.Console:
+		return b.consoleLog(x, a)
+	case reins.Network:
+		return b.networkLog(x, a)
 	}
 	if err := x.tab.usable(ctx); err != nil {
 		return err
@@ -112,6 +117,18 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 		return b.press(ctx, x, reins.Press{Tab: a.Tab, Key: a.Key, Waits: a.Waits})
 	case reins.Type:
 		return b.typeText(ctx, x, a)
+	case reins.Hover:
+		return b.hover(ctx, x, a)
+	case reins.Drag:
+		return b.drag(ctx, x, a)
+	case reins.Scroll:
+		return b.scroll(ctx, x, a)
+	case reins.WaitFor:
+		return b.waitFor(ctx, x, a)
+	case reins.Read:
+		return b.readPage(ctx, x, a)
+	case reins.PDF:
+		return b.pdf(ctx, x, a)
 	}
 	return reins.Errorf(reins.CodeInvalidInput, "verb %q is not for a browser", string(x.cmd.Action.Verb()))
 }

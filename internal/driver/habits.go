@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"strings"
 	"sync"
 
@@ -16,11 +17,32 @@ const habitAfter = 2
 
 const keptHabits = 256 // signatures of one tab
 
-// habits are the requests that pages make by themselves, again and again:
-// polling does not hold up an action (ACT-6). The zero value is ready for use.
+// habits are what pages ask for by themselves: again and again, so that
+// polling does not hold up an action (ACT-6), and as they load, so that a first
+// look can wait for it. The zero value is ready for use.
 type habits struct {
 	mu   sync.Mutex
-	tabs map[*tab]map[string]int
+	tabs map[*tab]*habit
+}
+
+// habit is that of one tab's document.
+type habit struct {
+	counts  map[string]int      // by signature, outside of actions
+	open    map[string]struct{} // requests for data and code under way
+	changed chan struct{}       // closed and replaced when one ends
+}
+
+func newHabit() *habit {
+	return &habit{counts: map[string]int{}, open: map[string]struct{}{}, changed: make(chan struct{})}
+}
+
+// ended takes a request off.
+func (h *habit) ended(key string) {
+	if _, ok := h.open[key]; ok {
+		delete(h.open, key)
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
 }
 
 // listen begins to learn a tab's habits; again and again is the same as once.
@@ -28,12 +50,12 @@ func (b *browser) listen(t *tab) {
 	b.habits.mu.Lock()
 	defer b.habits.mu.Unlock()
 	if b.habits.tabs == nil {
-		b.habits.tabs = map[*tab]map[string]int{}
+		b.habits.tabs = map[*tab]*habit{}
 	}
 	if b.habits.tabs[t] != nil {
 		return
 	}
-	b.habits.tabs[t] = map[string]int{}
+	b.habits.tabs[t] = newHabit()
 	stop := t.watch(func(e cdp.Event) { b.learn(t, e) })
 	b.work.Go(func() {
 		select {
@@ -52,18 +74,82 @@ func (b *browser) learn(t *tab, e cdp.Event) {
 	case page.FrameNavigated.Method:
 		if v, ok := cdp.Is(e, page.FrameNavigated); ok && v.Frame.ParentID == "" {
 			b.habits.mu.Lock()
-			b.habits.tabs[t] = map[string]int{}
-			b.habits.mu.Unlock()
+			defer b.habits.mu.Unlock()
+			old := b.habits.tabs[t]
+			b.habits.tabs[t] = newHabit()
+			if old != nil {
+				close(old.changed)
+			}
 		}
 	case network.RequestWillBeSent.Method:
-		v, ok := cdp.Is(e, network.RequestWillBeSent)
-		if !ok || v.Type != network.ResourceTypeXHR && v.Type != network.ResourceTypeFetch && v.Type != network.ResourceTypeScript || b.acting(t) {
-			return
+		if v, ok := cdp.Is(e, network.RequestWillBeSent); ok && holdsUp(v.Type) {
+			b.asked(t, e, v)
 		}
+	case network.ResponseReceived.Method:
+		if v, ok := cdp.Is(e, network.ResponseReceived); ok && streams(v.Response) {
+			b.answered(t, e, v.RequestID)
+		}
+	case network.LoadingFinished.Method:
+		v, _ := cdp.Is(e, network.LoadingFinished)
+		b.answered(t, e, v.RequestID)
+	case network.LoadingFailed.Method:
+		v, _ := cdp.Is(e, network.LoadingFailed)
+		b.answered(t, e, v.RequestID)
+	}
+}
+
+// holdsUp tells requests for data and code, which a page's contents wait for.
+func holdsUp(kind network.ResourceType) bool {
+	switch kind {
+	case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypeStylesheet:
+		return true
+	}
+	return false
+}
+
+func (b *browser) asked(t *tab, e cdp.Event, v network.EventRequestWillBeSent) {
+	acting, sign := b.acting(t), signature(v)
+	b.habits.mu.Lock()
+	defer b.habits.mu.Unlock()
+	h := b.habits.tabs[t]
+	if h == nil {
+		return
+	}
+	if h.counts[sign] < habitAfter && len(h.open) < keptHabits {
+		h.open[e.Session.ID()+string(v.RequestID)] = struct{}{}
+	}
+	if !acting && v.Type != network.ResourceTypeStylesheet && (len(h.counts) < keptHabits || h.counts[sign] > 0) {
+		h.counts[sign]++
+	}
+}
+
+func (b *browser) answered(t *tab, e cdp.Event, id network.RequestID) {
+	b.habits.mu.Lock()
+	defer b.habits.mu.Unlock()
+	if h := b.habits.tabs[t]; h != nil {
+		h.ended(e.Session.ID() + string(id))
+	}
+}
+
+// awaitLoads waits until nothing that the page asked for as it loads is under
+// way. It reports whether there was something.
+func (b *browser) awaitLoads(ctx context.Context, t *tab) (waited bool, err error) {
+	for {
 		b.habits.mu.Lock()
-		defer b.habits.mu.Unlock()
-		if known := b.habits.tabs[t]; known != nil && (len(known) < keptHabits || known[signature(v)] > 0) {
-			known[signature(v)]++
+		h := b.habits.tabs[t]
+		if h == nil || len(h.open) == 0 {
+			b.habits.mu.Unlock()
+			return waited, nil
+		}
+		changed := h.changed
+		b.habits.mu.Unlock()
+		waited = true
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return waited, context.Cause(ctx)
+		case <-b.conn.Done():
+			return waited, b.conn.Err()
 		}
 	}
 }
@@ -83,7 +169,8 @@ func (b *browser) acting(t *tab) bool {
 func (b *browser) habitual(t *tab, signature string) bool {
 	b.habits.mu.Lock()
 	defer b.habits.mu.Unlock()
-	return b.habits.tabs[t][signature] >= habitAfter
+	h := b.habits.tabs[t]
+	return h != nil && h.counts[signature] >= habitAfter
 }
 
 // signature is what two requests of one poll have in common: method, address
@@ -92,8 +179,12 @@ func signature(v network.EventRequestWillBeSent) string {
 	if v.Request == nil {
 		return ""
 	}
-	address, _, _ := strings.Cut(v.Request.URL, "?")
-	return v.Request.Method + " " + strings.Map(func(r rune) rune {
+	return habitOf(v.Request.Method, v.Request.URL)
+}
+
+func habitOf(method, url string) string {
+	address, _, _ := strings.Cut(url, "?")
+	return method + " " + strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return '0'
 		}

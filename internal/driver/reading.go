@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	mainAnswers  = 10 * time.Second // a page that runs one script for longer is said to be busy
-	frameAnswers = time.Second      // a frame, once the main document has answered
-	framesArrive = time.Second      // frames of a page that is still loading, on its first reading
-	closedDepth  = 5                // closed shadow roots inside closed shadow roots
+	mainAnswers  = 10 * time.Second      // a page that runs one script for longer is said to be busy
+	frameAnswers = time.Second           // a frame, once the main document has answered
+	framesArrive = 3 * time.Second / 2   // what a page is still loading, on its first reading
+	loadSoon     = 50 * time.Millisecond // the load event of a page that loads nothing more
+	closedDepth  = 5                     // closed shadow roots inside closed shadow roots
 )
 
 // reading is a tab, or a part of it, as it was read.
@@ -71,8 +72,9 @@ func (b *browser) read(ctx context.Context, t *tab, ref reins.Ref) (*reading, er
 	}
 }
 
-// arrive gives the frames of a page that is still loading a moment to be
-// there, once for a document: a first look would else miss them.
+// arrive gives what a page still loads a moment to be there, once for a
+// document: its frames, and what its scripts fetch. A first look would else
+// miss it.
 func (b *browser) arrive(ctx context.Context, t *tab) {
 	d := t.mainDocument()
 	if d == nil || !b.views.first(d) {
@@ -80,12 +82,23 @@ func (b *browser) arrive(ctx context.Context, t *tab) {
 	}
 	short, cancel := context.WithTimeout(ctx, framesArrive)
 	defer cancel()
-	// That they did not come in time is told by the reading itself.
+	// What does not come in time is missing from the reading; that is told by
+	// the result's loading.
+	gone := func() bool { return t.main.doc != d || t.blockedLocked() != nil }
 	_ = b.await(short, func() bool {
 		complete := t.main.url != blankPage || !t.loading // a tab just opened is still on its way
 		t.main.eachLocked(func(f *frame) { complete = complete && f.doc != nil && f.phase >= phaseParsed })
-		return complete || !t.loading || t.main.doc != d || t.blockedLocked() != nil
+		return complete || !t.loading || gone()
 	})
+	loaded, cancelLoaded := context.WithTimeout(short, loadSoon)
+	defer cancelLoaded()
+	_ = b.await(loaded, func() bool { return !t.loading || gone() })
+	for {
+		waited, err := b.awaitLoads(short, t)
+		if err != nil || !waited || d.eval(short, "() => reins.after(0, 0)", nil) != nil {
+			return
+		}
+	}
 }
 
 func (b *browser) readOnce(ctx context.Context, t *tab, ref reins.Ref) (*reading, error) {

@@ -31,8 +31,10 @@ type settling struct {
 	mu       sync.Mutex
 	navs     map[proto.FrameID]bool // navigations under way; true once committed
 	requests map[string]*request
-	windows  int           // that the page asked to open
-	changed  chan struct{} // closed and replaced at each change
+	contents map[proto.FrameID]bool // frames whose navigation was answered: whether with contents
+	files    int                    // navigations that ended with contents, but without a document
+	windows  int                    // that the page asked to open
+	changed  chan struct{}          // closed and replaced at each change
 }
 
 // request is one that was sent after the input.
@@ -45,9 +47,8 @@ type request struct {
 // settle begins to follow an action's tab; call it before the input is sent.
 func (b *browser) settle(x *action) *settling {
 	t := x.tab
-	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, changed: make(chan struct{})}
+	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, contents: map[proto.FrameID]bool{}, changed: make(chan struct{})}
 	s.stop = t.watch(s.take)
-	b.listen(t)
 	return s
 }
 
@@ -69,6 +70,9 @@ func (s *settling) takeLocked(e cdp.Event) bool {
 	case network.ResponseReceived.Method:
 		v, ok := cdp.Is(e, network.ResponseReceived)
 		r := s.requests[e.Session.ID()+string(v.RequestID)]
+		if ok && v.Type == network.ResourceTypeDocument && v.Response != nil {
+			s.contents[v.FrameID] = v.Response.Status != 204 && v.Response.Status != 205
+		}
 		if !ok || r == nil {
 			return false
 		}
@@ -126,6 +130,11 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 		delete(s.navs, v.FrameID)
 	case page.FrameStoppedLoading.Method:
 		v, _ := cdp.Is(e, page.FrameStoppedLoading)
+		if committed, known := s.navs[v.FrameID]; known && !committed {
+			if contents, answered := s.contents[v.FrameID]; contents || !answered {
+				s.files++
+			}
+		}
 		delete(s.navs, v.FrameID)
 	case page.NavigatedWithinDocument.Method:
 		v, _ := cdp.Is(e, page.NavigatedWithinDocument)
@@ -147,12 +156,7 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 // sentLocked takes in a request. Pictures, media and the like hold nothing up,
 // nor does what the page asks for again and again by itself.
 func (s *settling) sentLocked(e cdp.Event, v network.EventRequestWillBeSent) bool {
-	switch v.Type {
-	case network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeScript, network.ResourceTypeStylesheet:
-	default:
-		return false
-	}
-	if v.Request == nil || s.tab.b.habitual(s.tab, signature(v)) {
+	if !holdsUp(v.Type) || v.Request == nil || s.tab.b.habitual(s.tab, signature(v)) {
 		return false
 	}
 	s.requests[e.Session.ID()+string(v.RequestID)] = &request{loader: v.LoaderID, main: v.FrameID == s.tab.main.id}
@@ -198,7 +202,7 @@ func (s *settling) openLocked() (navs, requests int, again time.Duration) {
 	return len(s.navs), requests, again
 }
 
-// page is how the main document stands after an action (js/act.js: standing).
+// standing is how a document stands after an action (js/act.js: standing).
 type standing struct {
 	Busy  int    `json:"busy"`
 	Focus int    `json:"focus"`
@@ -234,21 +238,30 @@ func (s *settling) finish(ctx context.Context, x *action, bound time.Duration, b
 		changes.Pending = navs + requests
 	case interrupted(err):
 		changes.Settled = true
-	case reins.CodeOf(err) == reins.CodePageCrashed:
+	case reins.CodeOf(err) == reins.CodePageCrashed, s.tab.b.conn.Err() != nil:
 		return err
 	}
-	if now != nil {
-		s.tab.retitle(now)
-		s.tell(x, now, doc)
+	s.told(ctx, x, now, before, doc)
+	return nil
+}
+
+// told puts how the page stands into the reply.
+func (s *settling) told(ctx context.Context, x *action, now *stood, before *standing, doc *document) {
+	if now == nil {
+		return
 	}
-	if now != nil && now.Frame {
-		s.tab.b.inner(ctx, now)
+	s.tab.retitle(now)
+	s.tell(x, now, doc)
+	if now.Frame {
+		short, cancel := context.WithTimeout(ctx, frameAnswers)
+		defer cancel()
+		s.tab.b.inner(short, now)
 	}
-	if now != nil && now.Focus != 0 && now.doc != nil && (before == nil || now.Focus != before.Focus || now.doc != doc) {
+	if now.Focus != 0 && (before == nil || now.Focus != before.Focus || now.doc != doc) {
+		changes := x.changes()
 		changes.Focus = &reins.Target{Role: now.Role, Name: now.Name}
 		changes.FocusRef = elementRef(now.doc.number, now.Focus)
 	}
-	return nil
 }
 
 // tell says so when a page shows another address with its old contents: an
@@ -346,21 +359,24 @@ func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
 	}
 }
 
-// windowOpens is how long a window that was asked for may take to be there;
-// one that the browser refuses never is.
-const windowOpens = time.Second
+// comesSoon is how long a window or a download that was asked for may take to
+// be there; one that the browser refuses never is.
+const comesSoon = time.Second
 
-// opened waits until the windows that the page asked for are tabs.
+// opened waits until the windows that the page asked for are tabs, and
+// navigations that did not lead to a document are downloads.
 func (s *settling) opened(ctx context.Context) error {
 	s.mu.Lock()
-	windows := s.windows
+	windows, files := s.windows, s.files
 	s.mu.Unlock()
-	if windows == 0 {
+	if windows+files == 0 {
 		return nil
 	}
-	short, cancel := context.WithTimeout(ctx, windowOpens)
+	short, cancel := context.WithTimeout(ctx, comesSoon)
 	defer cancel()
-	err := s.tab.b.await(short, func() bool { return len(s.fx.opened)+len(s.fx.notes) >= windows || s.tab.blockedLocked() != nil })
+	err := s.tab.b.await(short, func() bool {
+		return len(s.fx.opened)+len(s.fx.notes) >= windows && len(s.fx.downloads) >= files || s.tab.blockedLocked() != nil
+	})
 	if err != nil && ctx.Err() == nil && short.Err() != nil {
 		return nil
 	}

@@ -67,7 +67,7 @@ func TestSettling(t *testing.T) {
 		{"Stream", "", 0, 2 * time.Second, true, 0},
 		{"Body", "open", 0, 2 * time.Second, true, 0},
 		{"Never", "-", 400 * time.Millisecond, 3 * time.Second, false, 400 * time.Millisecond},
-		{"Nothing", "-", 0, 3 * time.Second, true, 0},
+		{"Nothing", "-", 0, 900 * time.Millisecond, true, 0},
 		{"Busy", "rested", 300 * time.Millisecond, 3 * time.Second, true, 0},
 	} {
 		t.Run(c.button, func(t *testing.T) {
@@ -105,6 +105,56 @@ func TestSettlingNavigation(t *testing.T) {
 		}
 		if r.Snapshot == nil || !strings.Contains(r.Snapshot.Text, "done") || r.Snapshot.Changes {
 			t.Errorf("%s: snapshot %+v", button, r.Snapshot)
+		}
+	}
+}
+
+// TestFirstLook waits for what a page fetches as it loads (SNAP-2), and not for
+// what it does for ever.
+func TestFirstLook(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/rows", func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(200 * time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+		fmt.Fprint(w, "row one")
+	})
+	mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html><title>t</title><p id=p>loading</p><script>new EventSource('/stream');fetch('/stream');fetch('/rows').then(r=>r.text()).then(t=>fetch('/rows')).then(r=>r.text()).then(t=>{p.textContent=t})</script>`)
+	})
+	b.open(t, serve(t, mux).URL)
+	began := time.Now()
+	if got := b.see(t); !strings.Contains(got, "row one") {
+		t.Errorf("after %v it reads\n%s", time.Since(began), got)
+	}
+}
+
+// TestSettlingDownload: a link that turns out to be a file is reported with it
+// (ACT-7, NAV-4).
+func TestSettlingDownload(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Disposition", `attachment; filename="receipt.txt"`)
+		fmt.Fprint(w, "paid")
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html><title>t</title><a href="/file">Receipt</a>`)
+	})
+	b.open(t, serve(t, mux).URL)
+	ref := refTo(t, b.see(t), "Receipt")
+	for range 5 {
+		c := b.act(t, reins.Click{Ref: ref}).Result.Changes
+		if len(c.Downloads) != 1 || c.Downloads[0].Name != "receipt.txt" || c.Navigated {
+			t.Errorf("changes %+v", c)
 		}
 	}
 }

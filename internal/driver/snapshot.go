@@ -61,7 +61,6 @@ var textSeed = maphash.MakeSeed()
 
 // snapshot reads a tab as an outline (SNAP-1..8).
 func (b *browser) snapshot(ctx context.Context, x *action, a reins.Snapshot) error {
-	b.listen(x.tab)
 	if a.Cursor != "" {
 		return b.goOn(ctx, x, a)
 	}

@@ -121,7 +121,7 @@ const look = (el, o) => {
   const labels = o.position || !el.labels || el.localName === 'button' ? [] : [...el.labels];
   const shown = el.localName === 'area' || isShown(el) || (o.arm === 'pointer' && labels.some(isShown));
   if (!shown) return { why: 'hidden', text: 'it is not shown' };
-  const off = disabledReason(el);
+  const off = o.disabled ? '' : disabledReason(el);
   if (off) return { why: 'disabled', text: off };
   if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only' };
   if (o.position) {
@@ -187,6 +187,7 @@ const ready = async (n, o) => {
       if (late || r.why === 'position') return { why: r.why, text: r.text, by: r.by, ...subject(el) };
     } else {
       const place = placeOf(el);
+      if (o.soft && !animated(el)) return done(el, r, o); // keys do not need it to lie still
       if (before && same(before, place)) {
         if (++rested >= (animated(el) ? 4 : 1)) return done(el, r, o);
       } else rested = 0;
@@ -328,6 +329,7 @@ const standing = () => {
   const a = activeElement();
   const out = { busy: busyParts(), focus: 0, title: bound(document.title), changed };
   observer.disconnect();
+  changed = true;
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
     Object.assign(out, subject(a));
