@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,14 +29,14 @@ func successor(tb testing.TB, b *testBrowser) *testBrowser {
 // scripts, and what the one before had set still holds.
 func TestTakeOver(t *testing.T) {
 	s := site(t, map[string]string{
-		"/":     `<title>Home</title><script>window.kept = 1</script>`,
+		"/":     `<title>Home</title><script>window.kept = 1; window.endless = false</script>`,
 		"/file": `x`,
 	})
 	states := map[string]string{
 		"idle":          `0`,
 		"dialog":        `setTimeout(() => { confirm("held up") }, 1); 0`,
 		"endless":       `setTimeout(() => { for (;;); }, 1); 0`,
-		"endless later": `setTimeout(() => { for (;;); }, 300); 0`,
+		"endless later": `setTimeout(() => { window.endless = true; for (;;); }, 300); 0`,
 		"dialog later":  `setTimeout(() => { window.asked = true; confirm("later") }, 300); 0`,
 	}
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
@@ -43,6 +44,12 @@ func TestTakeOver(t *testing.T) {
 		b.act(t, reins.OpenTab{URL: s.URL})
 		b.act(t, reins.SelectTab{Tab: "t1"})
 		b.open(t, s.URL)
+		var seen string
+		defer func() {
+			if t.Failed() {
+				t.Log(seen)
+			}
+		}()
 		for name, state := range states {
 			b.pageScript(t, b.tabNow(), state)
 			if name == "dialog" {
@@ -56,6 +63,12 @@ func TestTakeOver(t *testing.T) {
 			tab := b.tabNow()
 			switch name { // begun before or under the new driver, which sees it like any other
 			case "endless later":
+				waitFor(t, "the script runs or was ended", func() bool {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					began, err := cdp.Call(ctx, tab.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "window.endless"})
+					return err != nil || string(began.Result.Value) == "true"
+				})
 				terminate(tab)
 			case "dialog later":
 				// Under the new one it is open; before, it was answered and its script ended.
@@ -63,6 +76,7 @@ func TestTakeOver(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 					defer cancel()
 					answer, err := cdp.Call(ctx, tab.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "window.asked"})
+					seen = fmt.Sprintf("%s: answers %+v, %v, blocked %v", name, answer.Result, err, tab.blocked())
 					return tab.blocked() != nil || err == nil && string(answer.Result.Value) == "true"
 				})
 				if tab.blocked() != nil {
