@@ -17,7 +17,8 @@ const (
 type readyOptions struct {
 	Millis   int64        `json:"ms"`
 	Editable bool         `json:"editable,omitempty"`
-	Soft     bool         `json:"soft,omitempty"` // a hair-thin element is acted on by keys; nothing needs to hit it
+	Disabled bool         `json:"disabled,omitempty"` // one that is disabled will do
+	Soft     bool         `json:"soft,omitempty"`     // a hair-thin element is acted on by keys; nothing needs to hit it
 	Position *reins.Point `json:"position,omitempty"`
 	Arm      string       `json:"arm,omitempty"` // "pointer": stop presses that land elsewhere
 }

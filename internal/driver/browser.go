@@ -41,6 +41,7 @@ type browser struct {
 
 	views  views  // what snapshots showed; has a lock of its own
 	habits habits // what pages ask for by themselves; has a lock of its own
+	texts  texts  // what reading left over; has a lock of its own
 
 	work sync.WaitGroup // goroutines that end with the connection
 }

@@ -18,6 +18,12 @@ var (
 	scriptAct string
 	//go:embed js/control.js
 	scriptControl string
+	//go:embed js/read.js
+	scriptRead string
+	//go:embed js/wait.js
+	scriptWait string
+	//go:embed js/move.js
+	scriptMove string
 	//go:embed js/world.js
 	scriptWorld string
 )
@@ -26,7 +32,7 @@ var (
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
 var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptWalk +
-	scriptAct + scriptControl + scriptWorld + "})();"
+	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.
 const worldName = "reins"
