@@ -118,7 +118,7 @@ func TestUntilLooksAgainAndGivesUp(t *testing.T) {
 }
 
 func TestTasksAreNamedOnceAndHaveAgents(t *testing.T) {
-	all := All()
+	all := append(All(), MiniWoB()...)
 	names := map[string]bool{}
 	for _, task := range all {
 		if names[task.Name] {

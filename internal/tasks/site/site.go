@@ -114,7 +114,7 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request) {
 	}
 	title := strings.ReplaceAll(name, "-", " ")
 	if first, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(first, []byte("<!--")) {
-		title = strings.Trim(string(first), "<!->  ")
+		title = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(string(first), "<!--"), "-->"))
 		body = rest
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

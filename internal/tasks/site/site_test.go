@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -167,5 +170,50 @@ func TestDownloadHasNameAndText(t *testing.T) {
 	}
 	if b, _ := io.ReadAll(w.Body); string(b) != FileText(3) {
 		t.Errorf("text %q", b)
+	}
+}
+
+func TestMiniWoBPagesReportToTheSite(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"html/core/core.js": "var core = {};", "html/miniwob/click.html": "<html><head><script src=../core/core.js></script></head><body></body></html>",
+		"secret.html": "<head></head>",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New()
+	if err := s.MiniWoB(t.TempDir()); err == nil {
+		t.Error("an empty folder is taken for a checkout")
+	}
+	if err := s.MiniWoB(dir); err != nil {
+		t.Fatal(err)
+	}
+	w := get(t, s, MiniWoBPath("click", 7, "r"))
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `core.js></script><script src="/miniwob.js"></script></head>`) {
+		t.Errorf("status %d: %s", w.Code, body)
+	}
+	for path, want := range map[string]int{"/miniwob.js": 200, "/miniwob/core/core.js": 200, "/miniwob/miniwob/none.html": 404, "/miniwob/..%2fsecret.html": 404, "/miniwob/miniwob/..%2f..%2f..%2fsecret.html": 404} {
+		if got := get(t, s, path).Code; got != want {
+			t.Errorf("%s is answered with %d, want %d", path, got, want)
+		}
+	}
+}
+
+func TestFormsComeBackWithWhatTheyGave(t *testing.T) {
+	s := New()
+	for to, want := range map[string]string{"/t/post?seed=2": "/t/post?seed=2&took=Ada", "https://example.org/t/post": "", "/other": "", "//example.org/t/x": ""} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "/take?to="+url.QueryEscape(to), strings.NewReader("name=Ada"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		s.ServeHTTP(w, r)
+		if got := w.Header().Get("Location"); got != want || (w.Code == http.StatusSeeOther) != (want != "") {
+			t.Errorf("a form on its way to %q goes to %q (status %d), want %q", to, got, w.Code, want)
+		}
 	}
 }
