@@ -327,31 +327,12 @@ func (inc *incarnation) clean(conn *connection) (err error) {
 	l := inc.r.gen.host.limits
 	ctx, cancel := context.WithTimeout(context.Background(), l.CloseGrace+l.CleanUp/2)
 	defer cancel()
-	for _, c := range []*connection{inc.first, conn} {
-		if c == nil {
-			continue
-		}
-		go c.link.Kill() // it waits until the process is reaped
-		select {
-		case <-c.link.Done():
-		case <-ctx.Done():
-			return errors.New("the driver does not end")
-		}
+	if err := join(ctx, inc.first, conn); err != nil {
+		return err
 	}
 	inc.saves.Wait()
-	if inc.cell != nil {
-		end := inc.cell.Kill
-		if inc.r.spec.Workspace != "" {
-			end = inc.cell.Close // cookies and storage are to survive (WSP-2)
-		}
-		if err := end(ctx); err != nil {
-			return fmt.Errorf("cell: %w", err)
-		}
-		select {
-		case <-inc.cell.Done():
-		case <-ctx.Done():
-			return errors.New("the cell does not end")
-		}
+	if err := inc.endCell(ctx); err != nil {
+		return err
 	}
 	if inc.door != nil {
 		inc.door.Close()
@@ -365,6 +346,42 @@ func (inc *incarnation) clean(conn *connection) (err error) {
 		}
 	}
 	return nil
+}
+
+// join kills drivers and waits until they are reaped.
+func join(ctx context.Context, conns ...*connection) error {
+	for _, c := range conns {
+		if c == nil {
+			continue
+		}
+		go c.link.Kill() // it waits until the process is reaped
+		select {
+		case <-c.link.Done():
+		case <-ctx.Done():
+			return errors.New("the driver does not end")
+		}
+	}
+	return nil
+}
+
+// endCell ends the cell and waits until nothing of it is left.
+func (inc *incarnation) endCell(ctx context.Context) error {
+	if inc.cell == nil {
+		return nil
+	}
+	end := inc.cell.Kill
+	if inc.r.spec.Workspace != "" {
+		end = inc.cell.Close // cookies and storage are to survive (WSP-2)
+	}
+	if err := end(ctx); err != nil {
+		return fmt.Errorf("cell: %w", err)
+	}
+	select {
+	case <-inc.cell.Done():
+		return nil
+	case <-ctx.Done():
+		return errors.New("the cell does not end")
+	}
 }
 
 // broadcastLocked wakes all who wait for a change of conn or stuck.

@@ -185,7 +185,6 @@ type perTab struct {
 	all      []*Entry
 	selected reins.TabID
 	granted  []*Entry
-	tabOf    map[*Entry]reins.TabID
 }
 
 // observe notes what began, in the order of the lines, and checks SCH-1, SCH-2
