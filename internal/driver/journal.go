@@ -78,7 +78,7 @@ func (j *journal) turnLocked(session, loader string) {
 		j.page.network = min(j.page.network, j.network.entries[i].began-1)
 	}
 	for id, r := range j.open { // of the document before nothing will be heard
-		if r.session == session && r.loader != loader {
+		if r.session == session && r.loader != loader && r.Type != "document" {
 			r.ended = j.tickLocked()
 			delete(j.open, id)
 		}

@@ -5,7 +5,8 @@ const MAX_READ = 4000000; // characters
 const FRAME_MARK = '\ue000';
 
 const hiddenNow = (el, style) => style.display === 'none' || style.display === '' || style.contentVisibility === 'hidden' ||
-  (attr(el, 'aria-hidden') === 'true' && el.localName !== 'body') || el.hasAttribute('inert');
+  (attr(el, 'aria-hidden') === 'true' && el.localName !== 'body') || el.hasAttribute('inert') ||
+  (el.localName !== 'summary' && el.parentElement?.localName === 'details' && !el.parentElement.open);
 
 const NOT_READ = new Set(('script style template noscript head meta link base title button input select textarea datalist ' +
   'svg canvas object embed video audio map area dialog track param source').split(' '));
