@@ -199,8 +199,8 @@ func decodeImage(data []byte, format string) (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-// forModel encodes a picture as JPEG within the bounds of what models take:
-// first at lower quality, then smaller.
+// forModel encodes a picture as JPEG within the bounds of what models take,
+// smaller each time until it fits.
 func forModel(data []byte, format string) ([]byte, error) {
 	src, err := decodeImage(data, format)
 	if err != nil {
@@ -213,16 +213,15 @@ func forModel(data []byte, format string) ([]byte, error) {
 		if scale < 1 {
 			img = shrink(src, scale)
 		}
-		for _, quality := range []int{80, 60} {
-			var out bytes.Buffer
-			if err := jpeg.Encode(&out, img, &jpeg.Options{Quality: quality}); err != nil {
-				return nil, err
-			}
-			if out.Len() <= modelBytes {
-				return out.Bytes(), nil
-			}
+		var out bytes.Buffer
+		if err := jpeg.Encode(&out, img, &jpeg.Options{Quality: 75}); err != nil {
+			return nil, err
 		}
-		scale *= 0.7
+		if out.Len() <= modelBytes {
+			return out.Bytes(), nil
+		}
+		// Bytes go about with the area.
+		scale *= min(0.9, 0.95*math.Sqrt(float64(modelBytes)/float64(out.Len())))
 	}
 	return nil, fmt.Errorf("a picture of %v does not fit %d bytes", src.Bounds().Size(), modelBytes)
 }

@@ -17,7 +17,7 @@ const shotPage = `<!doctype html><title>t</title><style>body{margin:0;background
 func TestScreenshot(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
 		b := newBrowser(t, engine)
-		s := site(t, map[string]string{"/": shotPage, "/tall": `<!doctype html><title>t</title><body style="margin:0"><div style="height:40000px;width:100px;background:linear-gradient(red,blue)"></div>`})
+		s := site(t, map[string]string{"/": shotPage})
 		b.open(t, s.URL)
 		red := refTo(t, b.see(t), "Red")
 		for _, c := range []struct {
@@ -49,20 +49,29 @@ func TestScreenshot(t *testing.T) {
 				t.Errorf("%s: %v at %v, want %v", c.name, got, c.at, c.want)
 			}
 		}
-		b.open(t, s.URL+"/tall")
-		r := b.act(t, reins.Screenshot{FullPage: true, Image: true})
-		p := r.Picture
-		if !p.Scaled || p.Height > pictureSide || p.Height < pictureSide-2 || !strings.Contains(strings.Join(r.Result.Notes, " "), "scaled") {
-			t.Errorf("a tall page: %dx%d scaled %v, notes %q", p.Width, p.Height, p.Scaled, r.Result.Notes)
-		}
-		if len(p.Model) == 0 || len(p.Model) > modelBytes {
-			t.Errorf("the model gets %d bytes", len(p.Model))
-		}
-		config, _, err := image.DecodeConfig(bytes.NewReader(p.Model))
-		if err != nil || max(config.Width, config.Height) > modelSide {
-			t.Errorf("the model gets %dx%d, %v", config.Width, config.Height, err)
-		}
 	})
+}
+
+// TestTallScreenshot: a page beyond the bound is scaled, and said so (ACT-5).
+func TestTallScreenshot(t *testing.T) {
+	c := launch(t, reins.EngineShell)
+	settings := c.settings()
+	settings.Width, settings.Height = 120, 100
+	b := connectTo(t, c, settings, Handover{})
+	s := site(t, map[string]string{"/tall": `<!doctype html><title>t</title><body style="margin:0"><div style="height:40000px;width:100px;background:linear-gradient(red,blue)"></div>`})
+	b.open(t, s.URL+"/tall")
+	r := b.act(t, reins.Screenshot{FullPage: true, Image: true})
+	p := r.Picture
+	if !p.Scaled || p.Height > pictureSide || p.Height < pictureSide-2 || !strings.Contains(strings.Join(r.Result.Notes, " "), "scaled") {
+		t.Errorf("a tall page: %dx%d scaled %v, notes %q", p.Width, p.Height, p.Scaled, r.Result.Notes)
+	}
+	if len(p.Model) == 0 || len(p.Model) > modelBytes {
+		t.Errorf("the model gets %d bytes", len(p.Model))
+	}
+	config, _, err := image.DecodeConfig(bytes.NewReader(p.Model))
+	if err != nil || max(config.Width, config.Height) > modelSide {
+		t.Errorf("the model gets %dx%d, %v", config.Width, config.Height, err)
+	}
 }
 
 // TestScreenshotScale: CSS or device pixels (ACT-5); refs act at any density.
@@ -110,7 +119,7 @@ func TestEmptyPictureIsAnError(t *testing.T) {
 
 // TestModelPicture: large pictures are made to fit a model.
 func TestModelPicture(t *testing.T) {
-	img := image.NewRGBA(image.Rect(0, 0, 300, 9000))
+	img := image.NewRGBA(image.Rect(0, 0, 100, 9000))
 	seed := uint32(1)
 	for i := range img.Pix {
 		seed = seed*1664525 + 1013904223

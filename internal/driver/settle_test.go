@@ -57,18 +57,18 @@ func TestSettling(t *testing.T) {
 	url := settleSite(t)
 	for _, c := range []struct {
 		button, want string
-		least, most  time.Duration
-		settled      bool
+		least        time.Duration
+		settled      bool          // and so not held until the bound
 		settle       time.Duration // bound; the default when 0
 	}{
-		{"Fetch", "done", 300 * time.Millisecond, 3 * time.Second, true, 0},
-		{"Chain", "chained", 600 * time.Millisecond, 3 * time.Second, true, 0},
-		{"Dom", "dom", 0, 2 * time.Second, true, 0},
-		{"Stream", "", 0, 2 * time.Second, true, 0},
-		{"Body", "open", 0, 2 * time.Second, true, 0},
-		{"Never", "-", 400 * time.Millisecond, 3 * time.Second, false, 400 * time.Millisecond},
-		{"Nothing", "-", 0, 900 * time.Millisecond, true, 0},
-		{"Busy", "rested", 300 * time.Millisecond, 3 * time.Second, true, 0},
+		{"Fetch", "done", 300 * time.Millisecond, true, 0},
+		{"Chain", "chained", 600 * time.Millisecond, true, 0},
+		{"Dom", "dom", 0, true, 0},
+		{"Stream", "", 0, true, 0},
+		{"Body", "open", 0, true, 0},
+		{"Never", "-", 400 * time.Millisecond, false, 400 * time.Millisecond},
+		{"Nothing", "-", 0, true, 0},
+		{"Busy", "rested", 300 * time.Millisecond, true, 0},
 	} {
 		t.Run(c.button, func(t *testing.T) {
 			b.open(t, url)
@@ -80,7 +80,7 @@ func TestSettling(t *testing.T) {
 			began := time.Now()
 			got := b.act(t, a).Result.Changes
 			took := time.Since(began)
-			if took < c.least || took > c.most || got.Settled != c.settled {
+			if took < c.least || got.Settled != c.settled {
 				t.Errorf("took %v, settled %v, pending %d", took, got.Settled, got.Pending)
 			}
 			if r := b.result(t); !strings.Contains(r, c.want) {
@@ -167,9 +167,8 @@ func TestPollingHoldsNothing(t *testing.T) {
 	b.act(t, reins.Click{Ref: ref}) // from here on it is listened to
 	b.script(t, `new Promise(ok => { const n0 = +document.title.split(' ')[1] || 0, look = () => +document.title.split(' ')[1] > n0 + 4 ? ok(1) : requestAnimationFrame(look); look(); })`)
 	for range 5 {
-		began := time.Now()
-		if c := b.act(t, reins.Click{Ref: ref}).Result.Changes; !c.Settled || time.Since(began) > 2*time.Second {
-			t.Errorf("took %v: %+v", time.Since(began), c)
+		if c := b.act(t, reins.Click{Ref: ref}).Result.Changes; !c.Settled {
+			t.Errorf("changes %+v", c)
 		}
 	}
 }
@@ -206,10 +205,9 @@ func TestBusyPage(t *testing.T) {
 	} {
 		b.open(t, s.URL)
 		act := a(b.see(t))
-		began := time.Now()
 		r := b.act(t, act).Result
-		if took := time.Since(began); took > 2300*time.Millisecond || r.Changes.Settled || len(r.Notes) == 0 {
-			t.Errorf("%s took %v: %+v, notes %q", act.Verb(), took, r.Changes, r.Notes)
+		if r.Changes.Settled || len(r.Notes) == 0 {
+			t.Errorf("%s: %+v, notes %q", act.Verb(), r.Changes, r.Notes)
 		}
 	}
 }
