@@ -37,6 +37,9 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 		return nil, err
 	}
 	b.listen(t)
+	if cmd.Ask {
+		return b.askPlace(ctx, t, cmd)
+	}
 	x := &action{tab: t, cmd: cmd, fx: b.begin(t), reply: &Reply{}}
 	defer x.fx.end(b)
 	err = b.perform(ctx, x)
@@ -110,12 +113,18 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 	case reins.Click:
 		return b.click(ctx, x, a)
 	case reins.Fill:
+		if a.Value.Secret != "" {
+			return b.fillSecret(ctx, x, a)
+		}
 		return b.fill(ctx, x, a)
 	case reins.Press:
 		return b.press(ctx, x, a)
 	case reins.PressKey:
 		return b.press(ctx, x, reins.Press{Tab: a.Tab, Key: a.Key, Waits: a.Waits})
 	case reins.Type:
+		if a.Secret != "" {
+			return b.typeSecret(ctx, x, a)
+		}
 		return b.typeText(ctx, x, a)
 	case reins.Hover:
 		return b.hover(ctx, x, a)

@@ -133,6 +133,7 @@ func budget(a reins.Snapshot) int {
 // budget, or what has changed since this lease last looked.
 func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 	key := viewKey{x.cmd.Lease, x.tab.id}
+	x.hide(r.nodes)
 	nodes, matches := outline.Select(r.nodes, outline.Options{Depth: a.Depth, Interactive: a.Interactive, Find: a.Find})
 	lines := outline.Lines(nodes)
 	result := &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}
@@ -209,6 +210,7 @@ func (b *browser) goOn(ctx context.Context, x *action, a reins.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	x.hide(r.nodes)
 	nodes, _ := outline.Select(r.nodes, outline.Options{Depth: s.asked.Depth, Interactive: s.asked.Interactive, Find: s.asked.Find})
 	lines := outline.Lines(nodes)
 	x.reply.Result.Snapshot = &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}

@@ -24,6 +24,8 @@ var (
 	scriptWait string
 	//go:embed js/move.js
 	scriptMove string
+	//go:embed js/secret.js
+	scriptSecret string
 	//go:embed js/world.js
 	scriptWorld string
 )
@@ -32,7 +34,7 @@ var (
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
 var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptWalk +
-	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptWorld + "})();"
+	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.
 const worldName = "reins"

@@ -269,7 +269,7 @@ const onKeys = (e) => {
   const g = onGuard();
   if (!g || g.kind === 'pointer' || !e.isTrusted || (g.seen && g.kind === 'first')) return;
   const target = e.composedPath()[0];
-  if (target === g.el || belongs(g.el, target) || (target.nodeType === 1 && holds(target, g.el) && target.isContentEditable)) { g.seen = true; return; }
+  if (g.kind !== 'bar' && (target === g.el || belongs(g.el, target) || (target.nodeType === 1 && holds(target, g.el) && target.isContentEditable))) { g.seen = true; return; }
   g.blocked ??= says(target.nodeType === 1 ? target : null);
   swallow(e);
 };
