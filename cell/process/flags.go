@@ -59,6 +59,9 @@ var fixedFlags = []flag{
 	{"--disable-background-timer-throttling", "timers of background tabs keep their pace", ""},
 	{"--disable-backgrounding-occluded-windows", "covered does not mean asleep", ""},
 	{"--disable-renderer-backgrounding", "background tabs keep their priority", ""},
+
+	// What an action sets off is there when it is said to be (ACT-6).
+	{"--disable-smooth-scrolling", "a key or a wheel scrolls at once; gliding there takes longer than an action waits", ""},
 }
 
 // enabledFeatures and disabledFeatures become one switch each: Chromium heeds
