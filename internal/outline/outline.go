@@ -199,7 +199,7 @@ func writeNode(b *strings.Builder, n *Node, parent bool) (value int) {
 	case n.Value != "":
 		b.WriteString(": ")
 		value = b.Len()
-		if strings.ContainsRune(n.Value, lineEnd) {
+		if strings.ContainsRune(n.Value, lineEnd) || unclear(n.Value) {
 			writeQuoted(b, n.Value)
 		} else {
 			b.WriteString(n.Value)
@@ -208,6 +208,12 @@ func writeNode(b *strings.Builder, n *Node, parent bool) (value int) {
 		b.WriteByte(':')
 	}
 	return value
+}
+
+// unclear reports whether a value cannot be told from another unless it is in
+// quotes: it begins with one, or has a space at an end.
+func unclear(s string) bool {
+	return s[0] == '"' || s[0] == ' ' || s[len(s)-1] == ' '
 }
 
 const lineEnd = '\u2028'

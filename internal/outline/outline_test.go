@@ -1,6 +1,8 @@
 package outline
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -100,6 +102,31 @@ func TestSelect(t *testing.T) {
 	}
 	if got, n := Select(all, Options{Find: "nowhere"}); len(got) != 0 || n != 0 {
 		t.Errorf("found %d in %v", n, got)
+	}
+}
+
+// TestFindKeepsRowsWhole: what one can do with a row is shown beside the words
+// that were looked for, and what a large match leaves out is counted (SNAP-5).
+func TestFindKeepsRowsWhole(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("0\tcomplete\t0\t0\n0\t\ttable\t1\t\t\t")
+	for i := range 40 {
+		fmt.Fprintf(&rows, "\n1\t\trow\t0\t\t\t\n2\t\tcell\t0\tNumber %d.\t\t\n2\t\tcell\t0\t\t\t\n3\ti\tbutton\t%d\tOpen\t\t", i, i+2)
+	}
+	rows.WriteString("\n0\t\tlist\t0\tLong\t\t")
+	for i := range 30 {
+		fmt.Fprintf(&rows, "\n1\ti\tbutton\t%d\tTake %d\t\t", i+50, i)
+	}
+	all := nodes(t, rows.String(), 1)
+	got, matches := Select(all, Options{Find: "number 17."})
+	want := "- table [ref=f1e1]:\n  - row:\n    - cell \"Number 17.\"\n    - cell:\n      - button \"Open\" [ref=f1e19]\n"
+	if diff := cmp.Diff(want, text(Lines(got))); matches != 1 || diff != "" {
+		t.Errorf("%d matches: %s", matches, diff)
+	}
+	got, _ = Select(all, Options{Find: "long"})
+	lines := strings.Split(text(Lines(got)), "\n")
+	if len(lines) < 3 || !slices.Contains(lines, `- list "Long" [inside=6]:`) || lines[len(lines)-2] != `  - button "Take 23" [ref=f1e73]` {
+		t.Errorf("a long match reads\n%s", text(Lines(got)))
 	}
 }
 

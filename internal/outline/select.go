@@ -90,12 +90,17 @@ const (
 	insideMatch = 24 // entries shown inside of one
 )
 
+// unit holds roles whose contents belong together: what one can do with a line
+// of a table stands in another cell than the words that one looks for.
+var unit = map[string]bool{"row": true, "listitem": true, "article": true, "option": true, "treeitem": true, "group": true, "dialog": true, "alertdialog": true}
+
 // find keeps entries that match, what is around and inside them, and the
-// entries they are in.
+// entries they are in. A match's row, list item or the like is kept whole when
+// it is small; of a match that is large it says how much is left out.
 func find(nodes []Node, text string) ([]Node, int) {
 	want := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	keep := make([]bool, len(nodes))
-	above := parents(nodes)
+	parents := Parents(nodes)
 	matches := 0
 	for i := range nodes {
 		n := &nodes[i]
@@ -103,7 +108,7 @@ func find(nodes []Node, text string) ([]Node, int) {
 			continue
 		}
 		matches++
-		mark(nodes, above, keep, i)
+		mark(nodes, parents, keep, i)
 	}
 	if matches == 0 {
 		return nil, 0
@@ -111,19 +116,62 @@ func find(nodes []Node, text string) ([]Node, int) {
 	out := make([]Node, 0, 64)
 	for i, k := range keep {
 		if k {
-			out = append(out, nodes[i])
+			n := nodes[i]
+			if left := cutInside(nodes, keep, i); left > 0 {
+				n.States += " [inside=" + strconv.Itoa(left) + "]"
+			}
+			out = append(out, n)
 		}
 	}
 	return out, matches
+}
+
+// size is the number of entries inside of node i; it stops counting above most.
+func size(nodes []Node, i, most int) int {
+	n := 0
+	for j := i + 1; j < len(nodes) && nodes[j].Depth > nodes[i].Depth && n <= most; j++ {
+		n++
+	}
+	return n
+}
+
+// cutInside counts the elements behind the last entry that is kept inside of a
+// node of which more than insideMatch entries could have been: what its reader
+// would else take for its end.
+func cutInside(nodes []Node, keep []bool, i int) int {
+	if i+insideMatch >= len(nodes) || !keep[i+1] || size(nodes, i, insideMatch) <= insideMatch {
+		return 0
+	}
+	for j := i + 1; j <= i+insideMatch; j++ {
+		if !keep[j] {
+			return 0 // an ancestor of matches, not a match
+		}
+	}
+	left := 0
+	for j := i + insideMatch + 1; j < len(nodes) && nodes[j].Depth > nodes[i].Depth; j++ {
+		if !keep[j] && nodes[j].Element() {
+			left++
+		}
+	}
+	return left
 }
 
 func contains(s, want string) bool {
 	return len(s) >= len(want)/4 && strings.Contains(strings.ToLower(s), want)
 }
 
-func mark(nodes []Node, above []int, keep []bool, i int) {
-	for p := i; p >= 0; p = above[p] {
+func mark(nodes []Node, parents []int, keep []bool, i int) {
+	for p, whole := i, false; p >= 0; p = parents[p] {
 		keep[p] = true
+		if whole || !unit[nodes[p].Role] {
+			continue
+		}
+		whole = true // the innermost one
+		if n := size(nodes, p, insideMatch); n <= insideMatch {
+			for j := p + 1; j <= p+n; j++ {
+				keep[j] = true
+			}
+		}
 	}
 	for j := i + 1; j < len(nodes) && nodes[j].Depth > nodes[i].Depth && j <= i+insideMatch; j++ {
 		keep[j] = true
@@ -149,8 +197,8 @@ func mark(nodes []Node, above []int, keep []bool, i int) {
 	}
 }
 
-// parents returns the index of each node's parent, -1 for none.
-func parents(nodes []Node) []int {
+// Parents returns the index of each node's parent, -1 for none.
+func Parents(nodes []Node) []int {
 	out := make([]int, len(nodes))
 	var open []int
 	for i := range nodes {
