@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -28,12 +29,12 @@ type habits struct {
 // habit is that of one tab's document.
 type habit struct {
 	counts  map[string]int      // by signature, outside of actions
-	open    map[string]struct{} // requests for data and code under way
+	open    map[string]*request // requests for data and code under way
 	changed chan struct{}       // closed and replaced when one ends
 }
 
 func newHabit() *habit {
-	return &habit{counts: map[string]int{}, open: map[string]struct{}{}, changed: make(chan struct{})}
+	return &habit{counts: map[string]int{}, open: map[string]*request{}, changed: make(chan struct{})}
 }
 
 // ended takes a request off.
@@ -88,6 +89,12 @@ func (b *browser) learn(t *tab, e cdp.Event) {
 	case network.ResponseReceived.Method:
 		if v, ok := cdp.Is(e, network.ResponseReceived); ok && streams(v.Response) {
 			b.answered(t, e, v.RequestID)
+		} else if ok {
+			b.arriving(t, e, v.RequestID, func(r *request) { r.answered(v) })
+		}
+	case network.DataReceived.Method:
+		if v, ok := cdp.Is(e, network.DataReceived); ok {
+			b.arriving(t, e, v.RequestID, func(r *request) { r.arrived = time.Now() })
 		}
 	case network.LoadingFinished.Method:
 		v, _ := cdp.Is(e, network.LoadingFinished)
@@ -116,7 +123,7 @@ func (b *browser) asked(t *tab, e cdp.Event, v network.EventRequestWillBeSent) {
 		return
 	}
 	if h.counts[sign] < habitAfter && len(h.open) < keptHabits {
-		h.open[e.Session.ID()+string(v.RequestID)] = struct{}{}
+		h.open[e.Session.ID()+string(v.RequestID)] = &request{}
 	}
 	if !acting && v.Type != network.ResourceTypeStylesheet && (len(h.counts) < keptHabits || h.counts[sign] > 0) {
 		h.counts[sign]++
@@ -131,25 +138,58 @@ func (b *browser) answered(t *tab, e cdp.Event, id network.RequestID) {
 	}
 }
 
+// arriving takes in what comes of an answer that does not end yet.
+func (b *browser) arriving(t *tab, e cdp.Event, id network.RequestID, take func(*request)) {
+	b.habits.mu.Lock()
+	defer b.habits.mu.Unlock()
+	if h := b.habits.tabs[t]; h != nil && h.open[e.Session.ID()+string(id)] != nil {
+		take(h.open[e.Session.ID()+string(id)])
+	}
+}
+
+// loads says whether something that a page asked for as it loads is under way,
+// for how long to wait for it at most, and what is closed when that changes.
+func (b *browser) loads(t *tab) (open bool, left time.Duration, changed <-chan struct{}) {
+	b.habits.mu.Lock()
+	defer b.habits.mu.Unlock()
+	h := b.habits.tabs[t]
+	if h == nil {
+		return false, 0, nil
+	}
+	now := time.Now()
+	left = time.Hour
+	for key, r := range h.open {
+		each, waits := r.left(now)
+		if !waits {
+			delete(h.open, key)
+			continue
+		}
+		left = min(left, each)
+	}
+	return len(h.open) > 0, left, h.changed
+}
+
 // awaitLoads waits until nothing that the page asked for as it loads is under
 // way. It reports whether there was something.
 func (b *browser) awaitLoads(ctx context.Context, t *tab) (waited bool, err error) {
 	for {
-		b.habits.mu.Lock()
-		h := b.habits.tabs[t]
-		if h == nil || len(h.open) == 0 {
-			b.habits.mu.Unlock()
+		open, left, changed := b.loads(t)
+		if !open {
 			return waited, nil
 		}
-		changed := h.changed
-		b.habits.mu.Unlock()
 		waited = true
+		timer := time.NewTimer(left)
 		select {
 		case <-changed:
+		case <-timer.C:
 		case <-ctx.Done():
-			return waited, context.Cause(ctx)
+			err = context.Cause(ctx)
 		case <-b.conn.Done():
-			return waited, b.conn.Err()
+			err = b.conn.Err()
+		}
+		timer.Stop()
+		if err != nil {
+			return waited, err
 		}
 	}
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/reins-browser/reins/internal/cdp"
 )
 
-// streamAfter is how long an answer may go on arriving before it counts as a
-// stream, which nobody waits for.
-const streamAfter = time.Second
-
 // settling follows what one input sets off in a tab: navigations until they
 // are parsed, and requests for data and code until they end (ACT-6). It is told
 // by events only.
@@ -31,23 +27,18 @@ type settling struct {
 	mu       sync.Mutex
 	navs     map[proto.FrameID]bool // navigations under way; true once committed
 	requests map[string]*request
+	sent     map[string]int         // requests since the input, by signature
 	contents map[proto.FrameID]bool // frames whose navigation was answered: whether with contents
 	files    int                    // navigations that ended with contents, but without a document
 	windows  int                    // that the page asked to open
+	pages    int                    // of them, those for an address
 	changed  chan struct{}          // closed and replaced at each change
-}
-
-// request is one that was sent after the input.
-type request struct {
-	loader    proto.LoaderID
-	main      bool
-	answering time.Time // when its answer began; zero before
 }
 
 // settle begins to follow an action's tab; call it before the input is sent.
 func (b *browser) settle(x *action) *settling {
 	t := x.tab
-	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, contents: map[proto.FrameID]bool{}, changed: make(chan struct{})}
+	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, sent: map[string]int{}, contents: map[proto.FrameID]bool{}, changed: make(chan struct{})}
 	s.stop = t.watch(s.take)
 	return s
 }
@@ -76,10 +67,18 @@ func (s *settling) takeLocked(e cdp.Event) bool {
 		if !ok || r == nil {
 			return false
 		}
-		r.answering = time.Now()
+		r.answered(v)
 		if streams(v.Response) {
 			delete(s.requests, e.Session.ID()+string(v.RequestID))
 		}
+		return true
+	case network.DataReceived.Method:
+		v, ok := cdp.Is(e, network.DataReceived)
+		r := s.requests[e.Session.ID()+string(v.RequestID)]
+		if !ok || r == nil {
+			return false
+		}
+		r.arrived = time.Now()
 		return true
 	case network.LoadingFinished.Method:
 		v, _ := cdp.Is(e, network.LoadingFinished)
@@ -95,6 +94,9 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 	switch e.Method {
 	case page.WindowOpen.Method:
 		s.windows++
+		if v, ok := cdp.Is(e, page.WindowOpen); ok && v.URL != "" && v.URL != blankPage {
+			s.pages++
+		}
 	case page.FrameRequestedNavigation.Method:
 		v, ok := cdp.Is(e, page.FrameRequestedNavigation)
 		if !ok || v.Disposition != page.ClientNavigationDispositionCurrentTab {
@@ -159,7 +161,27 @@ func (s *settling) sentLocked(e cdp.Event, v network.EventRequestWillBeSent) boo
 	if !holdsUp(v.Type) || v.Request == nil || s.tab.b.habitual(s.tab, signature(v)) {
 		return false
 	}
-	s.requests[e.Session.ID()+string(v.RequestID)] = &request{loader: v.LoaderID, main: v.FrameID == s.tab.main.id}
+	what := signature(v)
+	if s.pollsLocked(what) {
+		return true
+	}
+	s.requests[e.Session.ID()+string(v.RequestID)] = &request{loader: v.LoaderID, main: v.FrameID == s.tab.main.id, signature: what}
+	return true
+}
+
+// pollsLocked counts a request, and finds that the page sends it again and
+// again: it came habitAfter times since the input, and some time after it.
+// Nothing like it is waited for then.
+func (s *settling) pollsLocked(signature string) bool {
+	s.sent[signature]++
+	if s.sent[signature] <= habitAfter || time.Since(s.inputs) < pollAfter {
+		return false
+	}
+	for id, r := range s.requests {
+		if r.signature == signature {
+			delete(s.requests, id)
+		}
+	}
 	return true
 }
 
@@ -189,12 +211,9 @@ func streaming(mediaType string) bool {
 // again although nothing may happen.
 func (s *settling) openLocked() (navs, requests int, again time.Duration) {
 	again = time.Hour
+	now := time.Now()
 	for _, r := range s.requests {
-		if r.answering.IsZero() {
-			requests++
-			continue
-		}
-		if left := streamAfter - time.Since(r.answering); left > 0 {
+		if left, open := r.left(now); open {
 			requests++
 			again = min(again, left)
 		}
@@ -363,11 +382,11 @@ func (s *settling) wait(ctx context.Context, before *standing) (*stood, error) {
 // be there; one that the browser refuses never is.
 const comesSoon = time.Second
 
-// opened waits until the windows that the page asked for are tabs, and
-// navigations that did not lead to a document are downloads.
+// opened waits until the windows that the page asked for are tabs that hold
+// their page, and navigations that did not lead to a document are downloads.
 func (s *settling) opened(ctx context.Context) error {
 	s.mu.Lock()
-	windows, files := s.windows, s.files
+	windows, pages, files := s.windows, s.pages, s.files
 	s.mu.Unlock()
 	if windows+files == 0 {
 		return nil
@@ -375,12 +394,26 @@ func (s *settling) opened(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, comesSoon)
 	defer cancel()
 	err := s.tab.b.await(short, func() bool {
-		return len(s.fx.opened)+len(s.fx.notes) >= windows && len(s.fx.downloads) >= files || s.tab.blockedLocked() != nil
+		there := 0
+		for _, t := range s.fx.opened {
+			if t.holdsPageLocked() {
+				there++
+			}
+		}
+		return len(s.fx.opened)+len(s.fx.notes) >= windows && there+len(s.fx.notes)+len(s.fx.downloads) >= pages &&
+			len(s.fx.downloads) >= files || s.tab.blockedLocked() != nil
 	})
 	if err != nil && ctx.Err() == nil && short.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// holdsPageLocked reports whether a tab that was opened for an address has got
+// past the empty document that it began with, and its page is parsed, as far as
+// it will be.
+func (t *tab) holdsPageLocked() bool {
+	return t.blockedLocked() != nil || t.main.doc != nil && t.main.url != blankPage && t.main.phase >= phaseParsed
 }
 
 // idle waits until no navigation and no request is open.

@@ -291,6 +291,7 @@ const focusOn = (n, kind = 'first') => {
   const el = elementOf(n);
   if (!el) return { gone: true };
   if (activeElement() !== el) el.focus({ preventScroll: true });
+  if (!el.isConnected) return { gone: true }; // the page put another in its place
   arm(el, kind);
   const a = activeElement();
   return { ok: a === el || holds(el, a) };

@@ -159,10 +159,12 @@ const element = (el, tag, style, st, above, out, plain) => {
     editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
     if (tag === 'body' && document.designMode === 'on') editable = true;
     if (editable) st |= EDITABLE;
-    clickable = (el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick');
+    clickable = (el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick') ||
+      (tag === 'a' && scripted(el));
     if (isTrue(el, 'aria-disabled')) st |= DISABLED;
   }
-  const pointed = (st & POINTER) !== 0 && !(above & (POINTER | ACTED | CONTROL)) && tag !== 'html' && tag !== 'body';
+  const pointed = (st & POINTER) !== 0 && !(above & (ACTED | CONTROL)) && tag !== 'html' && tag !== 'body' &&
+    ((above & POINTER) === 0 || piece(el, style.display));
   const boxed = !acts && (editable || clickable || pointed);
   if (first === null) {
     if (el.firstChild === null || tag.includes('-')) mayHost(el, tag);
@@ -178,6 +180,26 @@ const element = (el, tag, style, st, above, out, plain) => {
   }
   if (!(st & VISIBLE)) { visitAll(el, out, st); return; }
   entry(el, tag, role, { acts, boxed, editable, pointed }, st, out);
+};
+
+// scripted tells links without an address that a script makes something of,
+// such as the arrows of calendars, from the anchors of old pages.
+const scripted = (el) => !el.hasAttribute('href') && !el.hasAttribute('name') && (el.hasAttribute('class') || el.hasAttribute('title'));
+
+// piece tells the parts of a box with a hand for a pointer that are things to
+// press of their own: short, and side by side like the buttons of a bar.
+const piece = (el, shown) => {
+  if (shown === 'inline' || shown === 'contents' || !short(el)) return false;
+  for (const other of [el.previousElementSibling, el.nextElementSibling]) if (other && short(other) && beside(el, other)) return true;
+  return false;
+};
+
+const short = (el) => el.childElementCount < 4 && el.textContent.length < 60 && el.textContent.trim() !== '';
+
+const beside = (a, b) => {
+  const p = a.getBoundingClientRect();
+  const q = b.getBoundingClientRect();
+  return (p.right <= q.left + 1 || q.right <= p.left + 1) && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > Math.min(p.height, q.height) / 2;
 };
 
 const entry = (el, tag, role, kind, st, out) => {
