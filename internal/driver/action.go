@@ -21,6 +21,9 @@ type action struct {
 // do runs one command. On cancellation it returns once the browser is quiet
 // (QUI-1).
 func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
+	if cmd.Above != (Numbers{}) {
+		b.rename(cmd.Above)
+	}
 	switch a := cmd.Action.(type) {
 	case reins.ListTabs:
 		return b.listTabs(ctx), nil

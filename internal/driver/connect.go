@@ -174,6 +174,29 @@ func (b *browser) handover() Handover {
 	return h
 }
 
+// rename gives all that has been named another name, above n: a browser that
+// was started for nobody shows itself for the first time to somebody who knew
+// others before (TAB-2, SNAP-4). No command may have run.
+func (b *browser) rename(n Numbers) {
+	b.mu.Lock()
+	b.lastTab, b.lastDoc = max(b.lastTab, n.Tab), max(b.lastDoc, n.Document)
+	for _, t := range b.tabs {
+		t.id = b.nextTabIDLocked()
+		for _, f := range t.frames {
+			if f.doc != nil {
+				b.lastDoc++
+				f.doc.number = b.lastDoc
+			}
+		}
+		for _, d := range t.orphans {
+			b.lastDoc++
+			d.number = b.lastDoc
+		}
+	}
+	b.mu.Unlock()
+	b.emitHandover()
+}
+
 // browserRequests set what holds for the whole browser.
 func (b *browser) browserRequests() []cdp.Request {
 	return append([]cdp.Request{cdp.Prepare(protobrowser.SetDownloadBehavior, b.downloadBehavior())}, denials()...)

@@ -67,6 +67,7 @@ type Command struct {
 	Into   Place             // where a secret may be typed: as Ask told it
 	Secret string            // its value
 	Redact redact.Set        // what must not be in the reply
+	Above  Numbers           // first name all there is anew, above these: it was started for nobody, who gets it knew other names (CELL-11)
 }
 
 // Place is where keys would land.

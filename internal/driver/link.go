@@ -37,6 +37,7 @@ type order struct {
 	Into   Place             `json:"into,omitzero"`
 	Secret string            `json:"secret,omitempty"`
 	Redact redact.Set        `json:"redact,omitempty"`
+	Above  Numbers           `json:"above,omitzero"`
 }
 
 // outcome is what comes back for an order, before the blobs.

@@ -31,7 +31,9 @@ type Process struct {
 
 	mu       sync.Mutex
 	handover Handover
-	asked    bool // its end was asked for
+	streamed int           // the newest tab that the event stream told of
+	moved    chan struct{} // closed and replaced when it tells a handover
+	asked    bool          // its end was asked for
 	done     chan struct{}
 }
 
@@ -98,7 +100,7 @@ func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
 		<-process.Done()
 		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver's link did not come up: %w", err).In(reins.PhaseStart)
 	}
-	p := &Process{child: process, transport: newTransport(conn), sealed: sealed, done: make(chan struct{}), handover: o.Previous}
+	p := &Process{child: process, transport: newTransport(conn), sealed: sealed, done: make(chan struct{}), moved: make(chan struct{}), handover: o.Previous}
 	p.client = &http.Client{Transport: p.transport}
 	return p, conn, nil
 }
@@ -143,16 +145,43 @@ func (p *Process) readEvents(events func(Event), ready chan<- struct{}) {
 		}
 		switch {
 		case n.Handover != nil:
-			p.mu.Lock()
-			numbers := p.handover.Numbers.Max(n.Handover.Numbers)
-			p.handover = *n.Handover
-			p.handover.Numbers = numbers
-			p.mu.Unlock()
+			p.took(*n.Handover)
 		case n.Ready && ready != nil:
 			close(ready)
 			ready = nil
 		case n.Event != nil && events != nil:
 			events(*n.Event)
+		}
+	}
+}
+
+// took notes a handover, and how far the stream has come with it.
+func (p *Process) took(h Handover) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streamed = max(p.streamed, h.Numbers.Tab)
+	h.Numbers = h.Numbers.Max(p.handover.Numbers)
+	p.handover = h
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
+// delivered waits until all events have been delivered that came before tab's
+// number was given away.
+func (p *Process) delivered(ctx context.Context, tab int) {
+	for {
+		p.mu.Lock()
+		there, moved := p.streamed >= tab, p.moved
+		p.mu.Unlock()
+		if there {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		case <-p.done:
+			return
 		}
 	}
 }
@@ -177,10 +206,13 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 		return nil, err
 	}
 	o := order{ID: p.orders.Add(1), Action: action, Lease: c.Lease, Files: c.Files,
-		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact}
+		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above}
 	stop := context.AfterFunc(ctx, func() { p.cancel(o.ID) })
 	defer stop()
 	result, err := p.send(o)
+	if err == nil && c.Above != (Numbers{}) {
+		p.delivered(ctx, result.Numbers.Tab) // none of them has a name of before
+	}
 	if cancelled := reins.ContextError(ctx); cancelled != nil {
 		return nil, cancelled.In(reins.PhaseAction)
 	}
