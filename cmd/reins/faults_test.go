@@ -171,6 +171,57 @@ func TestClosedOutputEndsIt(t *testing.T) {
 	nothingLeft(t, cmd)
 }
 
+// MCP-8: a client that leaves without having read its answers, and keeps the end
+// of stdout open, does not keep the server either.
+func TestUnreadOutputEndsIt(t *testing.T) {
+	cmd := program(t, "mcp", "--engine", "shell")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe() // stays open, and is not read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, said, "Chromium is up")
+	all := descendants(cmd.Process.Pid)
+	// The SDK reads on while an answer is stuck; a pipe holds 64 KiB.
+	ask := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"nobody/answers/`+strings.Repeat("x", 900)+`"}`+"\n", 50)
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n",
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n", ask, ask, ask, ask,
+	} {
+		if _, err := fmt.Fprint(in, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = in.Close()
+	ended := make(chan *os.ProcessState, 1)
+	go func() {
+		state, _ := cmd.Process.Wait()
+		ended <- state
+	}()
+	select {
+	case state := <-ended:
+		if !state.Success() {
+			t.Errorf("it ended with %v", state)
+		}
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("it is still there")
+	}
+	gone(t, all, time.Now().Add(time.Second))
+	nothingLeft(t, cmd)
+}
+
 // MCP-3: the toolset for tabs, and its agent's right to those verbs (CAP-7).
 func TestTabsToolset(t *testing.T) {
 	site, err := demo.Serve()

@@ -159,24 +159,29 @@ func serveMCP(ctx context.Context, io stdio, l *local, o mcp.Options) error {
 }
 
 // finish waits a moment for the last calls, then stops the runtime under them.
+// Answers that the client does not take end with the process: a client that keeps
+// its end of stdout open and reads nothing does not keep the server.
 func finish(l *local, served <-chan error) error {
-	timer := time.NewTimer(lastCalls)
-	defer timer.Stop()
-	var err error
-	done := false
-	select {
-	case err = <-served:
-		done = true
-	case <-timer.C:
-	}
-	stopped := l.close()
-	if !done {
-		err = <-served
-	}
-	if stopped != nil {
+	err, done := within(lastCalls, served)
+	if stopped := l.close(); stopped != nil {
 		return stopped
 	}
+	if !done {
+		err, _ = within(lastCalls, served)
+	}
 	return err
+}
+
+// within returns what served brings, when it brings it in time.
+func within(limit time.Duration, served <-chan error) (err error, done bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err = <-served:
+		return err, true
+	case <-timer.C:
+		return nil, false
+	}
 }
 
 func isTerminal(f *os.File) bool {
