@@ -54,8 +54,8 @@ type Finding struct {
 // Spec says what to start. The directories exist, are the caller's and
 // owner-only; the caller removes them.
 type Spec struct {
-	Key         reins.ResourceKey
-	Incarnation uint64
+	Key         reins.ResourceKey // for errors only; zero for a cell that nobody owns yet
+	Incarnation uint64            // likewise
 	Engine      reins.Engine
 	Desktop     bool
 	WebGL       bool

@@ -200,8 +200,17 @@ func (c *box) Err() error {
 	case c.cause != nil:
 		return c.cause
 	}
-	return reins.Errorf(reins.CodeBrowserEnded, "the browser of %s ended on its own (%s); restart it; its last lines: %q", c.spec.Key, c.init.Exit(), lastLines(c.init.Stderr())).
+	return reins.Errorf(reins.CodeBrowserEnded, "%s ended on its own (%s); restart it; its last lines: %q", c.name(), c.init.Exit(), lastLines(c.init.Stderr())).
 		In(reins.PhaseLifeCycle)
+}
+
+// name says whose browser it is, in an error. One that was started for nobody
+// yet may be anybody's by then (CELL-11).
+func (c *box) name() string {
+	if c.spec.Key == (reins.ResourceKey{}) {
+		return "the browser"
+	}
+	return "the browser of " + c.spec.Key.String()
 }
 
 // lastLines is the end of a browser's error output, bounded for a sentence.

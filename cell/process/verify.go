@@ -29,13 +29,13 @@ func (c *box) Verify(ctx context.Context) error {
 		}
 		select {
 		case <-c.done:
-			return reins.Errorf(reins.CodeBrowserEnded, "the browser of %s ended before its sandbox was verified; restart it", c.spec.Key).In(reins.PhaseStart)
+			return reins.Errorf(reins.CodeBrowserEnded, "%s ended before its sandbox was verified; restart it", c.name()).In(reins.PhaseStart)
 		case <-pause.C:
 		case <-ctx.Done():
 			if context.Cause(ctx) != errUnverified {
 				return reins.ContextError(ctx).In(reins.PhaseStart)
 			}
-			err := reins.Errorf(reins.CodeUnsafeHost, "the browser of %s is not confined (%w) and was ended; run reins doctor for what this host lacks", c.spec.Key, found).In(reins.PhaseStart)
+			err := reins.Errorf(reins.CodeUnsafeHost, "%s is not confined (%w) and was ended; run reins doctor for what this host lacks", c.name(), found).In(reins.PhaseStart)
 			c.condemn(err)
 			<-c.done
 			return err

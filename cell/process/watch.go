@@ -57,7 +57,7 @@ func (c *box) boundMemory() {
 	}
 	v, ok := victim(tasks, total)
 	if !ok {
-		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "the browser of %s took %d bytes of memory, above its bound of %d, and no page holds them; restart it or raise cell_memory", c.spec.Key, total, bound).
+		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s took %d bytes of memory, above its bound of %d, and no page holds them; restart it or raise cell_memory", c.name(), total, bound).
 			In(reins.PhaseLifeCycle))
 		return
 	}
@@ -99,7 +99,7 @@ func (c *box) boundDisk(ctx context.Context) {
 		sum += diskUse(ctx, dir)
 	}
 	if sum > bound && ctx.Err() == nil {
-		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "the browser of %s filled its profile and downloads with %d bytes, above the bound of %d; restart it or raise cell_disk", c.spec.Key, sum, bound).
+		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s filled its profile and downloads with %d bytes, above the bound of %d; restart it or raise cell_disk", c.name(), sum, bound).
 			In(reins.PhaseLifeCycle))
 	}
 }
