@@ -10,10 +10,18 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// next says what each recovery means for somebody who has only tools. A client
-// that cannot list tabs is told of the snapshot instead.
-func next(r reins.Recovery, tabs bool) string {
-	switch r {
+// next says what a failure's recovery means for somebody who has only tools. A
+// client that cannot list tabs is told of the snapshot instead.
+func next(e *reins.Error, tabs bool) string {
+	switch e.Code {
+	case reins.CodeEgressDenied:
+		return "Do not repeat it; whoever runs this server decides what it may reach (reins mcp --allow)."
+	case reins.CodeDialogOpen:
+		return "Answer the dialog: browser_click on one of its refs, after browser_fill when it asks for text."
+	case reins.CodeNotFound:
+		return "Do not repeat it; use what an earlier result named."
+	}
+	switch e.Recovery {
 	case reins.RecoverRetry:
 		return "Try the same call again."
 	case reins.RecoverWait:
@@ -51,7 +59,7 @@ func failure(err error, tabs bool) *sdk.CallToolResult {
 	if e.Retryable {
 		retryable = "yes"
 	}
-	text := fmt.Sprintf("%s: %s\nNext: %s\nRetryable: %s", e.Code, bounded(e.Message), next(e.Recovery, tabs), retryable)
+	text := fmt.Sprintf("%s: %s\nNext: %s\nRetryable: %s", e.Code, bounded(e.Message), next(e, tabs), retryable)
 	return &sdk.CallToolResult{
 		IsError:           true,
 		Content:           []sdk.Content{&sdk.TextContent{Text: text}},
@@ -72,7 +80,7 @@ type failureContent struct {
 
 func structuredFailure(e *reins.Error, tabs bool) map[string]failureContent {
 	return map[string]failureContent{"error": {
-		e.Code, bounded(e.Message), next(e.Recovery, tabs), e.Retryable, e.Recovery, e.Phase, e.Capability, e.Details,
+		e.Code, bounded(e.Message), next(e, tabs), e.Retryable, e.Recovery, e.Phase, e.Capability, e.Details,
 	}}
 }
 

@@ -19,6 +19,9 @@ func did(a reins.Action, res *reins.Result) string {
 	case reins.Click:
 		return "Clicked " + named(res.Target, a.Ref) + "."
 	case reins.Fill:
+		if a.Submit {
+			return "Filled " + named(res.Target, a.Ref) + " and pressed Enter."
+		}
 		return "Filled " + named(res.Target, a.Ref) + "."
 	case reins.Press:
 		return pressed(a.Key, res.Target, a.Ref)
@@ -115,7 +118,7 @@ func (o *output) text() string {
 		line("Page: %s", address(o.Page.Title, o.Page.URL, o.Page.state()))
 	}
 	if o.Changes != nil {
-		o.Changes.lines(line)
+		o.Changes.lines(line, strings.Contains(o.Content, "[ref=dialog]"))
 	}
 	for _, t := range o.Tabs {
 		line("- %s", t.line())
@@ -159,15 +162,19 @@ func (t tab) line() string {
 }
 
 func address(title, url string, more []string) string {
-	out := quoted(title) + " " + strings.Trim(strconv.Quote(url), `"`)
+	out := strings.Trim(strconv.Quote(url), `"`)
+	if title != "" {
+		out = quoted(title) + " " + out
+	}
 	if len(more) > 0 {
 		out += " (" + strings.Join(more, ", ") + ")"
 	}
 	return out
 }
 
-// lines writes one line for each thing that an action set off (ACT-7).
-func (c *changes) lines(line func(string, ...any)) {
+// lines writes one line for each thing that an action set off (ACT-7). Shown says
+// that the snapshot below is of the dialog.
+func (c *changes) lines(line func(string, ...any), shown bool) {
 	if c.Navigated {
 		line("It went to another page: refs of the earlier one are gone.")
 	}
@@ -178,7 +185,11 @@ func (c *changes) lines(line func(string, ...any)) {
 		line("It closed tab %s.", id)
 	}
 	if d := c.Dialog; d != nil {
-		line("A dialog is open (%s): %s. It blocks the page; a snapshot shows its refs.", d.Kind, quoted(d.Message))
+		where := "a snapshot shows its refs"
+		if shown {
+			where = "its refs are below"
+		}
+		line("A dialog is open (%s): %s. It blocks the page; %s.", d.Kind, quoted(d.Message), where)
 	}
 	if f := c.FileChooser; f != nil {
 		line("A file chooser is open%s; fill it with files.", at(f.Ref))
@@ -213,6 +224,9 @@ func (d download) line() string {
 		return fmt.Sprintf("Downloaded %s (%s, %s), stored as %s.", quoted(d.Name), d.MediaType, bytesText(d.Size), d.URI)
 	case d.Reason != "":
 		return fmt.Sprintf("Download %s: %s (%s).", quoted(d.Name), d.State, d.Reason)
+	}
+	if d.State == "in_progress" {
+		return fmt.Sprintf("Download %s has begun and is not finished yet.", quoted(d.Name))
 	}
 	return fmt.Sprintf("Download %s: %s.", quoted(d.Name), d.State)
 }

@@ -56,7 +56,7 @@ const refAbout = "ref from a snapshot"
 var (
 	tabParameter      = parameter{name: "tab", kind: text, about: "tab ID, default the ref's or selected one"}
 	snapshotParameter = parameter{name: "snapshot", kind: boolean, about: "also return what changed on the page"}
-	waitParameter     = parameter{name: "wait", kind: text, about: "until when", enum: []string{"commit", "domcontentloaded", "load"}}
+	waitParameter     = parameter{name: "wait", kind: text, about: "default domcontentloaded", enum: []string{"commit", "domcontentloaded", "load"}}
 	timeoutParameter  = parameter{name: "timeout_ms", kind: integer, about: "default 30000"}
 	keyParameter      = parameter{name: "key", kind: text, required: true, about: "Enter, Escape, Control+A, é"}
 )
@@ -114,7 +114,7 @@ var tools = []tool{
 			{name: "ref", kind: text, required: true, about: refAbout},
 			{name: "value", kind: text, about: "text, an option's label, true or false"},
 			{name: "values", kind: texts, about: "options of a multiple list"},
-			{name: "files", kind: texts, about: "artifact IDs for a file control"},
+			{name: "files", kind: texts, about: "artifact IDs (art_…), for a file control"},
 			{name: "submit", kind: boolean, about: "press Enter afterwards"},
 			snapshotParameter,
 		},
