@@ -96,6 +96,9 @@ func TestSite(t *testing.T) {
 	if site.Orders() != 1 {
 		t.Errorf("%d orders", site.Orders())
 	}
+	if page := get("/order"); !strings.Contains(page, "Order (0)") || !strings.Contains(page, "Nothing yet.") {
+		t.Errorf("the next order begins with the goods of the last one: %s", page)
+	}
 }
 
 func body(t *testing.T, do func() (*http.Response, error)) string {

@@ -37,8 +37,9 @@ type Site struct {
 
 	mu     sync.Mutex
 	orders int
-	goods  []string // ordered
-	lines  []line   // of the last order sent
+	goods  []string // in the order that is being written
+	sent   []string // goods of the last order sent
+	lines  []line   // the rest of it
 }
 
 type line struct{ Name, Value string }
@@ -88,10 +89,10 @@ func (s *Site) Close() error {
 // URL is the shop's front page.
 func (s *Site) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/", s.port) }
 
-// Targets are what a browser must be allowed to reach: the shop, and the frame
-// in it, which by its name is another site.
+// Targets are what a browser must be allowed to reach: the shop. The frame in it
+// is another site by its name, localhost, which the same rule opens.
 func (s *Site) Targets() []string {
-	return []string{fmt.Sprintf("127.0.0.1:%d", s.port), fmt.Sprintf("localhost:%d", s.port)}
+	return []string{fmt.Sprintf("127.0.0.1:%d", s.port)}
 }
 
 // Orders is how many orders were sent.
@@ -156,7 +157,7 @@ func (s *Site) ordered() map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return map[string]any{
-		"Email": Email, "Goods": slices.Clone(s.goods), "Count": len(s.goods), "Lines": s.lines,
+		"Email": Email, "Goods": slices.Clone(s.goods), "Count": len(s.goods), "Sent": slices.Clone(s.sent), "Lines": s.lines,
 		"Number": 1000 + s.orders, "Pilot": fmt.Sprintf("http://localhost:%d/pilot", s.port),
 	}
 }
@@ -203,7 +204,7 @@ func (s *Site) addGood(w http.ResponseWriter, r *http.Request) {
 var fields = []line{
 	{"ship", "Ship"}, {"phone", "Telephone"}, {"crew", "Crew"}, {"day", "Day"}, {"hour", "Hour"}, {"season", "Season from"},
 	{"pier", "Pier"}, {"marks", "Marks"}, {"flag", "Flag colour"}, {"haste", "Haste"}, {"port", "Home port"}, {"pay", "Pay by"},
-	{"terms", "Quay rules known"}, {"night", "By night"}, {"notes", "Notes"}, {"card", "Greeting card"}, {"pilot", "Pilot"},
+	{"terms", "Quay rules known"}, {"night", "Delivery"}, {"notes", "Notes"}, {"card", "Greeting card"}, {"pilot", "Pilot"},
 }
 
 func (s *Site) sendOrder(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +218,7 @@ func (s *Site) sendOrder(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.orders++
-	s.lines = lines
+	s.lines, s.sent, s.goods = lines, s.goods, nil
 	s.mu.Unlock()
 	http.Redirect(w, r, "/done", http.StatusSeeOther)
 }

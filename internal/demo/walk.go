@@ -105,7 +105,7 @@ func (t *Tour) chapters() []chapter {
 			{tool: "click", role: "button", name: "Send the order", says: "Send this order to the quay?"},
 			{tool: "snapshot", what: "the dialog", sees: `dialog "Send this order to the quay?"`},
 			{tool: "click", role: "button", name: "OK", sees: "Order 1001 is on its way"},
-			{tool: "snapshot", what: "the whole page", sees: "Fair winds, Ada"},
+			{tool: "snapshot", what: "the whole page", sees: "Fair winds, Ada", says: "definition: by night"},
 			{tool: "click", role: "link", name: "Receipt", says: `Downloaded "receipt.csv"`},
 			{tool: "screenshot", what: "what a person would see", says: "Picture of"},
 		}},
