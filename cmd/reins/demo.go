@@ -27,7 +27,7 @@ func newDemo(io stdio) *cobra.Command {
 		Long: `Serves a small shop on this machine, starts ` + "`reins mcp`" + ` as a client would, and
 walks through the shop with its six tools: a sign-in that refuses at first, a
 table that loads by script, a form with a control of every kind, a frame of
-another site, a dialog. Prints each call, how long it took, and what came of it.
+another site, a dialog, a download. Prints each call, how long it took, and what came of it.
 
 Then the shop stays open for your own client, until Ctrl-C.`,
 		Example: "  reins demo\n  reins demo --once --engine shell",
@@ -127,14 +127,14 @@ func whatNext(out io.Writer, site *demo.Site, program string, once bool, p palet
 		{"Claude Code", "claude mcp add reins -- " + program + " mcp"},
 		{"Codex", "codex mcp add reins -- " + program + " mcp"},
 		{"others", `{"mcpServers": {"reins": {"command": "` + program + `", "args": ["mcp"]}}}`},
-		{"this machine", "reins doctor"},
+		{"this machine", program + " doctor"},
 	}
 	if !once {
 		var allow string
 		for _, target := range site.Targets() {
 			allow += " --allow " + target
 		}
-		rows = append(rows, [2]string{"this shop", "reins mcp" + allow})
+		rows = append(rows, [2]string{"this shop", program + " mcp" + allow})
 		rows = append(rows, [2]string{"", "sign in as " + demo.Email + " with " + demo.Password})
 	}
 	for _, row := range rows {

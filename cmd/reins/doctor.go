@@ -48,7 +48,7 @@ with 3 when something keeps browsers from starting.`,
 		},
 	}
 	f.addBrowser(cmd)
-	cmd.Flags().StringVar(&f.dir, "dir", "", "runtime directory to check (default: the one that `reins mcp` would use)")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "runtime `directory` to check (default: where reins mcp makes its own)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -59,11 +59,11 @@ Started as root, it becomes an ordinary user first.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.dir, "dir", "", "runtime directory, private to this process (default: a free one under $XDG_STATE_HOME/reins)")
+	flags.StringVar(&f.dir, "dir", "", "runtime `directory`, private to this process (default: a free one under $XDG_STATE_HOME/reins)")
 	flags.StringArrayVar(&f.allow, "allow", nil, "private `target` that the browser may reach: HOST:PORT or a prefix such as 10.1.0.0/16 (repeatable)")
 	f.addBrowser(cmd)
 	flags.StringSliceVar(&f.tools, "tools", nil, "toolsets ("+strings.Join(mcp.Toolsets(), ", ")+") or single tools (default: default)")
-	flags.IntVar(&f.maxBytes, "max-bytes", 0, "size of a snapshot that names none, 1000 to 1000000 (default 24000)")
+	flags.IntVar(&f.maxBytes, "max-bytes", 0, "size in `bytes` of a snapshot that names none, 1000 to 1000000 (default 24000)")
 	flags.StringVar(&f.logLevel, "log-level", "warn", "what stderr tells beside a few plain lines: debug, info, warn, error")
 	return cmd
 }
@@ -107,10 +107,21 @@ func (f *mcpFlags) check(io stdio) (localOptions, mcp.Options, error) {
 	}
 	door, err := egress.New(egress.Options{Policy: spec.Egress, Refuse: true})
 	if err != nil {
-		return o, s, err
+		return o, s, asFlag(err)
 	}
 	door.Close()
 	return o, s, nil
+}
+
+// asFlag names the flag that a rule of the network door came from: here all of
+// them come from one.
+func asFlag(err error) error {
+	e := reins.AsError(err)
+	rest, ok := strings.CutPrefix(e.Message, "egress allow_private entry ")
+	if !ok {
+		return err
+	}
+	return reins.Errorf(e.Code, "--allow %s", rest)
 }
 
 // lastCalls is how long calls of a client that is gone may go on before the
