@@ -476,7 +476,7 @@ func checkTarget(tab TabID, ref Ref, needRef bool) error {
 		return Errorf(CodeInvalidInput, "tab %.40q… is not a tab ID such as \"t1\"", string(tab))
 	}
 	if needRef && ref == "" {
-		return Errorf(CodeInvalidInput, "ref is missing; take one from a snapshot, such as \"e12\"")
+		return Errorf(CodeInvalidInput, "ref is missing; take one from a snapshot, such as \"f1e2\"")
 	}
 	if len(ref) > maxRef {
 		return Errorf(CodeInvalidInput, "ref %.40q… is not a ref from a snapshot", string(ref))
