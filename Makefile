@@ -9,7 +9,7 @@ FLAGS  ?=
 .PHONY: help run test lint bench bench-tasks build setup cover fuzz
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: setup build ## prepare the machine and walk through the demo: make run [ARGS=--once]
 	@bin/reins demo $(ARGS)
