@@ -105,7 +105,7 @@ func (r *resource) did(action string, began time.Time, err error) {
 	r.mu.Lock()
 	rec.Incarnation, rec.Revision = r.st.count, r.st.attachment.Revision
 	r.mu.Unlock()
-	r.gen.audit.send(rec)
+	r.gen.audit.send(r.secrets.hideRecord(rec))
 }
 
 // passed records one decision of the resource's egress door (EGR-8). The host
@@ -123,5 +123,5 @@ func (r *resource) passed(number uint64, d egress.Decision) {
 		rec.Outcome, rec.Code = reins.OutcomeFailed, err.Code
 		rec.Detail += ": " + string(d.Reason)
 	}
-	r.gen.audit.send(rec)
+	r.gen.audit.send(r.secrets.hideRecord(rec))
 }

@@ -27,6 +27,11 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 			return nil, err
 		}
 	}
+	if reply.Paper != nil {
+		if err := op.keepPaper(ctx, res, reply.Paper); err != nil {
+			return nil, err
+		}
+	}
 	res.Meta = op.meta()
 	op.r.update(func(*state) {
 		l, now := op.lease, conn.id()
@@ -72,6 +77,17 @@ func (op *operation) keepPicture(ctx context.Context, res *reins.Result, p *driv
 		shot.Image, shot.MediaType = p.Model, p.ModelType
 	}
 	res.Screenshot = shot
+	return nil
+}
+
+// keepPaper stores a page that was printed.
+func (op *operation) keepPaper(ctx context.Context, res *reins.Result, p *driver.Paper) error {
+	a, err := op.r.gen.store.Put(ctx, op.artifact("pdf", "application/pdf", "page.pdf"), bytes.NewReader(p.Data), int64(len(p.Data)))
+	if err != nil {
+		return err
+	}
+	op.r.publish(reins.Event{Kind: "artifact", Detail: a.ID})
+	res.Document = &a
 	return nil
 }
 
@@ -257,7 +273,7 @@ func (inc *incarnation) take(ctx context.Context, s driver.Saved, leaseID string
 	r := inc.r
 	a, err := r.gen.store.Take(ctx, reins.Artifact{
 		Project: r.key.Project, Resource: r.key.ID, Kind: "download",
-		MediaType: mediaTypeOf(s.Name), Name: s.Name, LeaseID: leaseID,
+		MediaType: mediaTypeOf(s.Name), Name: r.secrets.text(s.Name), LeaseID: leaseID,
 	}, inc.room.Downloads(), s.GUID)
 	if err == nil {
 		r.publish(reins.Event{Kind: "artifact", Detail: a.ID})

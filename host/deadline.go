@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/redact"
 )
 
 // What an action may take beyond the bounds that it was given itself.
@@ -43,9 +44,12 @@ func (op *operation) limit() time.Duration {
 // typing is what an action's text may take, key by key.
 func typing(a reins.Action) time.Duration {
 	n := 0
+	if reins.Secret(a) != "" {
+		n = redact.Longest
+	}
 	switch a := a.(type) {
 	case reins.Type:
-		n = len(a.Text)
+		n = max(n, len(a.Text))
 	case reins.Fill:
 		if a.Value.Text != nil {
 			n = len(*a.Value.Text)

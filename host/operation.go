@@ -125,6 +125,12 @@ func weight(res *reins.Result) int {
 	if res.Screenshot != nil {
 		n += len(res.Screenshot.Image)
 	}
+	if res.Reading != nil {
+		n += len(res.Reading.Markdown)
+	}
+	if res.Console != nil || res.Network != nil {
+		n += 32 << 10 // about what one answer holds of them
+	}
 	return n
 }
 
@@ -142,8 +148,9 @@ func (l *lease) run(ctx context.Context, call reins.Call) (_ *reins.Result, bega
 	err = errPanicked // unless it did not
 	defer func() { op.settle(res, err) }()
 	if res, err = op.perform(ctx); err != nil {
-		res, err = nil, op.explain(err)
+		res, err = nil, op.r.secrets.hideError(op.explain(err))
 	}
+	op.r.secrets.hide(res)
 	return res, !op.began.IsZero(), err
 }
 
@@ -315,7 +322,7 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 func (op *operation) explain(err error) *reins.Error {
 	e := reins.AsError(err)
 	if e.Code == reins.CodeInternal {
-		op.r.gen.host.log.Error("operation failed", "operation", op.id, "verb", op.verb, "err", err)
+		op.r.gen.host.log.Error("operation failed", "operation", op.id, "verb", op.verb, "err", op.r.secrets.text(err.Error()))
 		return e.With("operation", op.id)
 	}
 	if op.began.IsZero() || op.verb.ReadOnly() || !interrupted(e.Code) {
@@ -350,7 +357,7 @@ func (op *operation) settle(res *reins.Result, err error) {
 			r.learnLocked(op, res)
 		}
 	})
-	r.gen.audit.send(op.record(err))
+	r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
 	close(op.settled)
 }
 
@@ -384,5 +391,5 @@ func (op *operation) record(err error) reins.Record {
 
 // command is what the driver is asked to do.
 func (op *operation) command(files map[string]string) driver.Command {
-	return driver.Command{Action: op.action, Lease: op.lease.id, Files: files}
+	return driver.Command{Action: op.action, Lease: op.lease.id, Files: files, Redact: op.r.secrets.all()}
 }

@@ -30,10 +30,13 @@ func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection
 	if err != nil {
 		return nil, err
 	}
+	cmd := op.command(files)
 	done := make(chan answer, 1)
 	go func() { // ends with the driver at the latest
 		var a answer
-		a.reply, a.err = conn.link.Do(ctx, op.command(files))
+		if a.err = op.supply(ctx, conn, &cmd); a.err == nil {
+			a.reply, a.err = conn.link.Do(ctx, cmd)
+		}
 		done <- a
 	}()
 	select {

@@ -19,6 +19,8 @@ type resource struct {
 	made    bool          // the runtime made the ID: no tombstone (RES-6)
 	done    chan struct{} // closed when it is retired or its generation has ended
 
+	secrets secrets // typed on it; has a lock of its own
+
 	mu sync.Mutex
 	st state // changed in update only
 }
@@ -95,12 +97,14 @@ func (r *resource) update(f func(*state)) {
 	}
 	if r.st.life == reins.StateDestroyed && before != reins.StateDestroyed {
 		close(r.done)
+		r.secrets.forget()
 	}
 }
 
 // publish tells subscribers of the project; it never blocks.
 func (r *resource) publish(e reins.Event) {
 	e.Time, e.Key = time.Now(), r.key
+	e.Detail = r.secrets.text(e.Detail)
 	r.gen.events.publish(e)
 }
 

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 
 	protoio "github.com/chromedp/cdproto/io"
@@ -23,7 +24,7 @@ func (b *browser) pdf(ctx context.Context, x *action, a reins.PDF) error {
 	s := x.tab.pageSession()
 	got, err := cdp.Call(guarded, s, page.PrintToPDF, page.PrintToPDFParams{
 		Landscape: &a.Landscape, PrintBackground: new(true), DisplayHeaderFooter: new(false),
-		PreferCSSPageSize: new(true), TransferMode: page.PrintToPDFTransferModeReturnAsStream,
+		PreferCSSPageSize: new(true), GenerateTaggedPDF: new(len(x.cmd.Redact) == 0), TransferMode: page.PrintToPDFTransferModeReturnAsStream,
 	})
 	if err != nil {
 		if fault, ok := cdp.IsProtocol(err); ok {
@@ -39,8 +40,34 @@ func (b *browser) pdf(ctx context.Context, x *action, a reins.PDF) error {
 	if len(data) == 0 {
 		return reins.Errorf(reins.CodeToolFailed, "the browser returned an empty PDF; try a screenshot")
 	}
+	if len(x.cmd.Redact) > 0 {
+		blankTitle(data)
+	}
 	x.reply.Paper = &Paper{Data: data}
 	return nil
+}
+
+// blankTitle overwrites the title that the browser puts into a PDF, since it
+// may hold a secret. Like what a picture shows, what is printed stays.
+func blankTitle(data []byte) {
+	_, rest, found := bytes.Cut(data, []byte("/Title "))
+	if !found || len(rest) == 0 {
+		return
+	}
+	switch rest[0] {
+	case '(':
+		for i := 1; i < len(rest) && rest[i] != ')'; i++ {
+			if rest[i] == '\\' && i+1 < len(rest) {
+				rest[i] = ' '
+				i++
+			}
+			rest[i] = ' '
+		}
+	case '<':
+		for i := 1; i < len(rest) && rest[i] != '>'; i++ {
+			rest[i] = '0'
+		}
+	}
 }
 
 func readStream(ctx context.Context, s *cdp.Session, handle protoio.StreamHandle) ([]byte, error) {

@@ -53,13 +53,21 @@ func plain(c byte) bool {
 	return c < utf8.RuneSelf && c != '%' && c != '+' && c != '\\' && c != '&'
 }
 
+// stands reports whether a rune of a text may stand for one of a value, which
+// is folded. In names of files a line stands for what they cannot have.
+func stands(r, want rune) bool {
+	return r == want || fold(r) == want || r == '_' && noFile(want)
+}
+
+func noFile(r rune) bool { return strings.ContainsRune(`<>:"/\|?*`, r) }
+
 // has reports whether one of the readings is r, folded.
 func (all *readings) has(r rune) bool {
 	for _, each := range all {
 		if each.size == 0 {
 			continue
 		}
-		if each.r == r || fold(each.r) == r {
+		if stands(each.r, r) {
 			return true
 		}
 	}

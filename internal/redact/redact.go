@@ -8,6 +8,7 @@
 //   - in an address: percent-encoded in whole or in part, up to three times,
 //     with + for a space;
 //   - in JSON, in a Go or script string: \u0041, \x41, \n;
+//   - in the name of a file, where _ stands for what names cannot have;
 //   - in HTML: &amp;, &#65;, &#x41;
 //   - as base64, when it stands for itself;
 //   - a value of letters and digits, from 8 on, in groups: "4000 1234 5678".
@@ -128,6 +129,7 @@ func replace(text string, needles []needle) string {
 	for i := range needles {
 		if r := needles[i].runes[0]; r < utf8.RuneSelf {
 			begins[r] = true
+			begins['_'] = begins['_'] || noFile(r)
 		}
 	}
 	for at := 0; at < len(text); {
@@ -172,7 +174,7 @@ func (n *needle) match(text string, at, k int, steps *int) int {
 		var found [len(readings{})]int
 		sizes := found[:0]
 		for _, r := range readingsAt(text, at) {
-			if r.size > 0 && fold(r.r) == want {
+			if r.size > 0 && stands(r.r, want) {
 				sizes = append(sizes, r.size)
 			}
 		}

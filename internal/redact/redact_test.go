@@ -35,6 +35,7 @@ func TestText(t *testing.T) { // ACT-11
 		{"9a.1 9a 1 9 a.1", "[secret:pin] 9a 1 9 a.1"},
 		{"9a.19a.1", "[secret:pin][secret:pin]"},
 		{base64.StdEncoding.EncodeToString([]byte("4000123456789010")), "[secret:card]=="},
+		{"for hunter2 _ü&.txt", "for [secret:pass].txt"},
 		{"%2525zz%41", "%2525zz%41"},
 		{"\xff9a.1\xff", "\xff[secret:pin]\xff"},
 	} {
