@@ -120,7 +120,7 @@ func New(o Options) *Queue {
 }
 
 // Push admits a request at the end of its lane. It fails with quota_exceeded
-// at a bound and, in per-tab order, with invalid_state for a tab that is being
+// at a bound, which what runs past the queue has too, and, in per-tab order, with invalid_state for a tab that is being
 // closed: a request with Close marks its tab from here on, so that what was
 // queued before it runs and what comes later does not (SCH-3). The mark goes
 // when the entry ends, whichever way.
@@ -130,6 +130,10 @@ func (q *Queue) Push(r Request) (*Entry, error) {
 		e.moved = make(chan struct{}, 1)
 	}
 	if r.Place == Past {
+		if q.past(r.Lease) >= q.opts.PerLease {
+			return nil, reins.Errorf(reins.CodeQuotaExceeded,
+				"%d operations of this lease that wait for nobody are running already; wait for some of them", q.opts.PerLease).In(reins.PhaseAdmission)
+		}
 		e.phase = Running
 		q.running[e] = struct{}{}
 		close(e.ready)
@@ -154,6 +158,17 @@ func (q *Queue) Push(r Request) (*Entry, error) {
 	l.queue = append(l.queue, e)
 	q.pump()
 	return e, nil
+}
+
+// past is how many entries of a lease run past the queue.
+func (q *Queue) past(lease string) int {
+	n := 0
+	for e := range q.running {
+		if e.req.Place == Past && e.req.Lease == lease {
+			n++
+		}
+	}
+	return n
 }
 
 func closingError(tab reins.TabID) *reins.Error {

@@ -393,6 +393,13 @@ func TestPastGoesPast(t *testing.T) {
 	if p, _ := q.Outcome(stuck); p != Running {
 		t.Fatal("it disturbed what ran")
 	}
+	force = push(t, q, Request{Lease: "a", Place: Past})
+	push(t, q, Request{Lease: "b", Place: Past})
+	if _, err := q.Push(Request{Lease: "a", Place: Past}); reins.CodeOf(err) != reins.CodeQuotaExceeded { // OPS-2
+		t.Fatalf("one more than a lease may have: %v", err)
+	}
+	q.Settle(force)
+	push(t, q, Request{Lease: "a", Place: Past})
 }
 
 // TestWatchersAreTold is OPS-4.
