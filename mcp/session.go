@@ -80,7 +80,10 @@ func (s *session) current(ctx context.Context) (reins.Lease, error) {
 
 func (s *session) acquire(p *acquisition) {
 	p.lease, p.err = s.server.options.Lease(s.ctx)
-	if p.err == nil && p.lease == nil {
+	switch {
+	case p.err != nil:
+		p.lease = nil // whatever came with the error
+	case p.lease == nil:
 		p.err = reins.Errorf(reins.CodeInternal, "no lease was given to this MCP server")
 	}
 	s.mu.Lock()
@@ -103,10 +106,10 @@ func ended(l reins.Lease) bool {
 
 // renew extends the lease at half of its remaining life until it ends or the
 // client leaves (LSE-3). A renewal that failed is tried again at half of what
-// then remains, so ever sooner, but not more than once a second.
+// then remains, so ever sooner, but not more often than every tenth of a second.
 func (s *session) renew(l reins.Lease) {
 	for {
-		timer := time.NewTimer(max(time.Until(l.Expires())/2, time.Second))
+		timer := time.NewTimer(max(time.Until(l.Expires())/2, 100*time.Millisecond))
 		select {
 		case <-timer.C:
 		case <-l.Done():

@@ -46,6 +46,48 @@ func TestLeaseIsRenewedWhileConnected(t *testing.T) {
 	})
 }
 
+// LSE-3, CAP-5: also the shortest life there is does not pass before half of it.
+func TestShortLeaseIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease := newFakeLease(nil)
+		lease.life = time.Second
+		lease.expires = time.Now().Add(lease.life)
+		c := connect(t, mcp.Options{Lease: give(lease)}, nil)
+		call(t, c, "browser_press", map[string]any{"key": "Enter"})
+		for range 20 {
+			time.Sleep(lease.life/2 + time.Millisecond)
+			synctest.Wait()
+			if left := time.Until(lease.Expires()); left < lease.life/2 {
+				t.Fatalf("%s are left of a life of %s", left, lease.life)
+			}
+		}
+	})
+}
+
+// A provider's error is the calls' error, whatever came with it, and the next
+// call asks again.
+func TestLeaseThatDoesNotCome(t *testing.T) {
+	tries := 0
+	c := connect(t, mcp.Options{Lease: func(context.Context) (reins.Lease, error) {
+		var none *fakeLease
+		switch tries++; tries {
+		case 1, 2:
+			return none, reins.Errorf(reins.CodeUnauthorized, "not now")
+		case 3:
+			return nil, nil
+		}
+		return newFakeLease(nil), nil
+	}}, nil)
+	for _, want := range []string{"unauthorized: not now", "unauthorized: not now", "internal: "} {
+		if res := call(t, c, "browser_press", map[string]any{"key": "Enter"}); !res.IsError || !strings.HasPrefix(textOf(t, res), want) {
+			t.Errorf("%q, want %s…", textOf(t, res), want)
+		}
+	}
+	if res := call(t, c, "browser_press", map[string]any{"key": "Enter"}); res.IsError {
+		t.Error(textOf(t, res))
+	}
+}
+
 // A renewal that failed is tried again, sooner and sooner, before the lease ends.
 func TestRenewalIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
