@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/cell"
@@ -57,6 +59,9 @@ func diagnose(ctx context.Context, o localOptions) diagnosis {
 	d := diagnosis{OK: true, User: userName()}
 	dir, finding := checkDirectory(o.dir)
 	d.Findings = append(o.backend(dir).Check(ctx), finding)
+	if finding.OK {
+		d.Findings = append(d.Findings, checkLock(dir))
+	}
 	for i, f := range d.Findings {
 		if f.Name == "chromium" || f.Name == "chromium-headless-shell" {
 			// The engine that was not asked for may be missing.
@@ -95,6 +100,21 @@ func checkDirectory(dir string) (string, cell.Finding) {
 	}
 	f.Detail = base + " can be used"
 	return base, f
+}
+
+// checkLock tests that the kernel locks files there, which is how a runtime owns
+// its directory (OWN-1).
+func checkLock(base string) cell.Finding {
+	f := cell.Finding{Name: "lock", OK: true, Detail: "the kernel locks files in " + base}
+	probe, err := os.CreateTemp(base, ".doctor-")
+	if err == nil {
+		err = unix.Flock(int(probe.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return failed(f, reins.Errorf(reins.CodeInvalidInput, "files in %s cannot be locked; name a directory on a local disk with --dir", base))
+	}
+	return f
 }
 
 func failed(f cell.Finding, err error) cell.Finding {

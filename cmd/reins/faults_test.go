@@ -304,3 +304,30 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	}
 	gone(t, all, time.Now().Add(time.Second))
 }
+
+// LIFE-3: a client that closed its end and then sends the usual signal does not
+// cut short what is cleaned up.
+func TestSignalAfterDepartureIsPatient(t *testing.T) {
+	cmd := program(t, "mcp", "--engine", "shell")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, said, "Chromium is up")
+	all := descendants(cmd.Process.Pid)
+	_ = in.Close()
+	<-time.After(20 * time.Millisecond)     // it has noticed, and is at it
+	_ = cmd.Process.Signal(syscall.SIGTERM) // fails once it has ended
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	gone(t, all, time.Now().Add(time.Second))
+	nothingLeft(t, cmd)
+}

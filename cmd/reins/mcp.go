@@ -155,18 +155,27 @@ func serveMCP(ctx context.Context, io stdio, l *local, o mcp.Options) error {
 	lines := mcp.NewLines(io.in, io.out)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, lines) }()
+	told := false // by a signal
 	select {
 	case err = <-served:
 		served <- err
 	case <-lines.Gone():
 	case <-signals:
+		told = true
 		cancel()
 	}
-	go func() {
-		<-signals
-		os.Exit(130)
-	}()
+	go atOnce(signals, told)
 	return finish(l, served)
+}
+
+// atOnce ends the process at the second signal (LIFE-3). A client that is gone
+// may still send the first one: that asks for no more than what is under way.
+func atOnce(signals <-chan os.Signal, told bool) {
+	if !told {
+		<-signals
+	}
+	<-signals
+	os.Exit(130)
 }
 
 // finish waits a moment for the last calls, then stops the runtime under them.
