@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 
 type fakeCell struct {
 	w    *world
-	key  reins.ResourceKey
+	spec cell.Spec
+	pipe *os.File // only to know it by
 	mu   sync.Mutex
 	done chan struct{}
 	err  error
@@ -42,7 +44,7 @@ func (w *world) Start(ctx context.Context, s cell.Spec) (cell.Cell, error) {
 			return nil, ctx.Err()
 		}
 	}
-	c := &fakeCell{w: w, key: s.Key, done: make(chan struct{}), how: how}
+	c := &fakeCell{w: w, spec: s, pipe: new(os.File), done: make(chan struct{}), how: how}
 	w.mu.Lock()
 	w.cells = append(w.cells, c)
 	w.mu.Unlock()
@@ -52,7 +54,7 @@ func (w *world) Start(ctx context.Context, s cell.Spec) (cell.Cell, error) {
 	return c, nil
 }
 
-func (c *fakeCell) Doors() cell.Doors        { return cell.Doors{} }
+func (c *fakeCell) Doors() cell.Doors        { return cell.Doors{ToBrowser: c.pipe} }
 func (c *fakeCell) Facts() map[string]string { return map[string]string{"sandbox": "on"} }
 func (c *fakeCell) Verify(context.Context) error {
 	if c.how == failAfter {
@@ -103,15 +105,15 @@ type fakeLink struct {
 	w    *world
 	cell *fakeCell
 	opts driver.Options
-	mu   sync.Mutex
-	done chan struct{}
-	err  error
+
+	mu    sync.Mutex
+	done  chan struct{}
+	err   error
+	above driver.Numbers // as a command told
 }
 
 func (w *world) drive(ctx context.Context, o driver.Options) (link, error) {
-	w.mu.Lock()
-	c := w.cells[len(w.cells)-1]
-	w.mu.Unlock()
+	c := w.behind(o.ToBrowser)
 	switch w.take("link") {
 	case failBefore:
 		return nil, reins.Errorf(reins.CodeTransportFailure, "the driver did not come up")
@@ -129,9 +131,30 @@ func (w *world) drive(ctx context.Context, o driver.Options) (link, error) {
 	return l, nil
 }
 
-func (l *fakeLink) Done() <-chan struct{}     { return l.done }
-func (l *fakeLink) Handover() driver.Handover { return driver.Handover{Browser: "b"} }
-func (l *fakeLink) Kill()                     { l.end(nil) }
+// behind is the cell that a pipe leads to.
+func (w *world) behind(pipe *os.File) *fakeCell {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.cells {
+		if c.pipe == pipe {
+			return c
+		}
+	}
+	return nil
+}
+
+func (l *fakeLink) Done() <-chan struct{} { return l.done }
+func (l *fakeLink) Kill()                 { l.end(nil) }
+
+// Handover names what the real one would: a tab and a document above those of
+// before.
+func (l *fakeLink) Handover() driver.Handover {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.opts.Previous.Numbers.Max(l.above)
+	return driver.Handover{Browser: "b", Numbers: driver.Numbers{Tab: n.Tab + 1, Document: n.Document + 1}}
+}
+
 func (l *fakeLink) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,6 +179,11 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 	if tab == "" {
 		tab = "t1"
 	}
+	if c.Above != (driver.Numbers{}) {
+		l.mu.Lock()
+		l.above = c.Above
+		l.mu.Unlock()
+	}
 	reply := &driver.Reply{Result: reins.Result{Tab: &reins.Tab{ID: tab}, Selected: "t1"}}
 	if c.Lease == "" || c.Action.Verb() == reins.VerbListTabs { // a probe of the ladder, or a list
 		if l.w.take("probe") == unanswered {
@@ -171,8 +199,9 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 		}
 		return reply, nil
 	}
-	l.w.watch(ctx, l.cell.key, c, 1)
-	defer l.w.watch(ctx, l.cell.key, c, -1)
+	key := l.w.keyOf(c.Lease)
+	l.w.watch(ctx, key, c, 1)
+	defer l.w.watch(ctx, key, c, -1)
 	lost := reins.Errorf(reins.CodeCompletionUnknown, "the driver was lost while it acted")
 	switch l.w.take("do") {
 	case failBefore:
@@ -251,6 +280,23 @@ func (w *world) watch(ctx context.Context, key reins.ResourceKey, c driver.Comma
 type lane struct {
 	key reins.ResourceKey
 	tab reins.TabID
+}
+
+// keyOf is the resource that a lease's command under way is for.
+func (w *world) keyOf(leaseID string) (key reins.ResourceKey) {
+	w.host.mu.Lock()
+	g := w.host.gen
+	w.host.mu.Unlock()
+	for _, r := range g.all() {
+		r.mu.Lock()
+		for op := range r.st.ops {
+			if op.lease.id == leaseID {
+				key = r.key
+			}
+		}
+		r.mu.Unlock()
+	}
+	return key
 }
 
 // mayAct reads, under the lock that ends authority, whether a lease lives or

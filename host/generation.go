@@ -21,6 +21,7 @@ type generation struct {
 	store  *artifact.Store
 	audit  *audit
 	events *events
+	spares *spares
 
 	ctx    context.Context // ends when the generation is fenced, with why
 	cancel context.CancelCauseFunc
@@ -67,6 +68,7 @@ func openGeneration(ctx context.Context, h *Host) (_ *generation, err error) {
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.over, g.finish = context.WithCancel(context.Background())
 	g.wg.Go(g.guard)
+	g.spares = newSpares(g)
 	return g, nil
 }
 
@@ -163,7 +165,7 @@ func (g *generation) guard() {
 // close ends what the generation built, each step even when one before failed
 // (LIFE-1). It may be called again when it failed.
 func (g *generation) close() error {
-	errs := g.closeResources()
+	errs := g.closeBrowsers()
 	if err := g.audit.close(g.host.limits.CleanUp / 4); err != nil {
 		errs = append(errs, err)
 	}
@@ -185,14 +187,16 @@ func (g *generation) close() error {
 	return errors.Join(errs...)
 }
 
-// closeResources ends every incarnation at the same time and waits for all
-// operations.
-func (g *generation) closeResources() []error {
+// closeBrowsers ends every incarnation and every spare at the same time and
+// waits for all operations.
+func (g *generation) closeBrowsers() []error {
 	var (
-		mu   sync.Mutex
-		errs []error
-		wg   sync.WaitGroup
+		mu    sync.Mutex
+		errs  []error
+		wg    sync.WaitGroup
+		spare []error
 	)
+	wg.Go(func() { spare = g.spares.close() })
 	for _, r := range g.all() {
 		wg.Go(func() {
 			if err := r.shut(errStopped()); err != nil {
@@ -206,11 +210,15 @@ func (g *generation) closeResources() []error {
 	if len(errs) == 0 {
 		g.wg.Wait()
 	}
-	return errs
+	return append(errs, spare...)
 }
 
-// alive reports whether an incarnation is left that could not be ended.
+// alive reports whether an incarnation or a spare is left that could not be
+// ended.
 func (g *generation) alive() bool {
+	if g.spares.alive() {
+		return true
+	}
 	for _, r := range g.all() {
 		r.mu.Lock()
 		inc := r.st.inc

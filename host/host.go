@@ -28,6 +28,14 @@ type Options struct {
 	// RuntimeID names this runtime in every [reins.Authority]; empty gets a
 	// random one.
 	RuntimeID string
+	// Spares is how many browsers are kept started, 0 to 64, with a fresh
+	// profile and without a network, for the next ephemeral resources that need
+	// one like them: those are up in milliseconds (CELL-11).
+	Spares int
+	// SpareSpec is what spares are like; zero is the default browser. A
+	// resource's may differ from it in Egress, Scheduling and Verbs only, to be
+	// given one.
+	SpareSpec reins.BrowserSpec
 }
 
 // Host is a runtime. It implements [reins.Runtime]; all methods may be called
@@ -40,6 +48,9 @@ type Host struct {
 	backends map[reins.Backend]cell.Backend
 	log      *slog.Logger
 	parts    parts
+
+	spares    int
+	spareSpec reins.BrowserSpec // complete
 
 	mu     sync.Mutex // guards all below
 	gen    *generation
@@ -90,6 +101,9 @@ func New(o Options) (*Host, error) {
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
+	}
+	if err := h.checkSpares(o.Spares, o.SpareSpec); err != nil {
+		return nil, err
 	}
 	return h, nil
 }

@@ -2,13 +2,9 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/reins-browser/reins"
-	"github.com/reins-browser/reins/cell"
 	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/egress"
 )
@@ -22,9 +18,12 @@ const (
 // lastWords is how long a failure waits to see whether it is the cell that died.
 const lastWords = 250 * time.Millisecond
 
-// incarnation is one life of a resource's browser. One goroutine starts it,
-// watches it and takes it down; it is a private lifetime owner, hence the
-// context.
+// claimTime is how long a spare has to show that it still answers.
+const claimTime = time.Second
+
+// incarnation is one life of a resource's browser, in a body. One goroutine
+// starts it, watches it and takes it down; it is a private lifetime owner, hence
+// the context.
 type incarnation struct {
 	r      *resource
 	number uint64
@@ -41,11 +40,7 @@ type incarnation struct {
 	told   bool // it did not start because it was told to end
 
 	// Its goroutine's own.
-	room     room
-	door     door
-	serving  chan struct{} // closed when the door's Serve has returned
-	cell     cell.Cell
-	first    *connection // of the start; later ones are in conn
+	*body                // set before up is closed
 	losses   []time.Time // when drivers were lost, the last minute
 	last     driver.Handover
 	connects uint64
@@ -53,13 +48,12 @@ type incarnation struct {
 	// Guarded by the resource's lock.
 	started time.Time
 	conn    *connection
-	changed chan struct{}  // closed and replaced when conn or stuck changes
-	stuck   error          // why the last try to clean up failed, until somebody asks again
-	why     error          // the same, for good
-	tries   int            // how many failed
-	saves   sync.WaitGroup // who uses its folders
-	ending  bool           // its folders are going: no new saves
-	died    bool           // it ended by itself, not because somebody said so
+	changed chan struct{} // closed and replaced when conn or stuck changes
+	stuck   error         // why the last try to clean up failed, until somebody asks again
+	why     error         // the same, for good
+	tries   int           // how many failed
+	ending  bool          // its folders are going: no new saves
+	died    bool          // it ended by itself, not because somebody said so
 }
 
 // ensureLocked returns the incarnation there is, or begins the next one.
@@ -132,87 +126,51 @@ func (inc *incarnation) over() bool {
 	}
 }
 
-// start builds everything up, within the limit for starts. What it built is
-// taken down by takeDown, whether or not all of it was.
+// start gets the incarnation a body and makes it known. What there is of it
+// then is taken down by takeDown, whether or not it succeeds.
 func (inc *incarnation) start() (err error) {
-	l := inc.r.gen.host.limits
-	ctx, cancel := context.WithTimeoutCause(inc.ctx, l.StartTimeout, reins.Errorf(reins.CodeStartupFailed,
-		"the browser did not come up within %s", l.StartTimeout))
+	defer contain(&err, "starting")
+	if err := inc.embody(); err != nil {
+		return err
+	}
+	inc.connects = inc.first.number
+	return inc.announce(inc.first)
+}
+
+// embody takes a spare that is what the resource needs (CELL-11), else builds a
+// body.
+func (inc *incarnation) embody() error {
+	r := inc.r
+	if spare := r.gen.spares.claim(r.spec); spare != nil {
+		inc.body = spare
+		err := inc.inherit()
+		if err == nil {
+			return nil
+		}
+		r.gen.host.log.Warn("a spare browser was of no use", "resource", r.key.String(), "err", err)
+		if err := inc.clean(nil); err != nil {
+			return err
+		}
+	}
+	inc.body = &body{gen: r.gen, spec: r.spec, key: r.key, number: inc.number}
+	audit := func(d egress.Decision) { r.passed(inc.number, d) }
+	if err := inc.build(inc.ctx, inc.last.Numbers, audit); err != nil {
+		return err
+	}
+	return inc.body.own(inc)
+}
+
+// inherit makes a claimed spare the incarnation's, if it still answers. Its tab
+// and document get names that the resource has never seen (TAB-2, SNAP-4).
+func (inc *incarnation) inherit() error {
+	ctx, cancel := context.WithTimeout(inc.ctx, claimTime)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while starting: %v", p)
-		}
-		if err != nil && ctx.Err() != nil {
-			err = errors.Join(reins.ContextError(ctx), err)
-		}
-	}()
-	if err := inc.build(ctx); err != nil {
-		return err
-	}
-	conn, err := inc.connect(ctx)
+	reply, err := inc.first.link.Do(ctx, driver.Command{Action: reins.ListTabs{}, Above: inc.last.Numbers})
 	if err != nil {
-		return inc.blame(err)
-	}
-	inc.first = conn
-	if err := inc.cell.Verify(ctx); err != nil {
 		return err
 	}
-	return inc.announce(conn)
-}
-
-// blame prefers what the cell tells to what a driver tells that could not
-// connect: of a browser that died it only saw a pipe close.
-func (inc *incarnation) blame(err error) error {
-	t := time.NewTimer(lastWords)
-	defer t.Stop()
-	select {
-	case <-inc.cell.Done():
-		if told := inc.cell.Err(); told != nil {
-			return told
-		}
-	case <-t.C:
-	case <-inc.ctx.Done():
-	}
-	return err
-}
-
-// build makes directories, door and cell.
-func (inc *incarnation) build(ctx context.Context) error {
-	r, h := inc.r, inc.r.gen.host
-	var err error
-	if inc.room, err = r.gen.ground.Room(ctx, r.key.Project, r.spec.Workspace); err != nil {
-		inc.room = nil // not a typed nil of somebody's
-		return err
-	}
-	inc.door, err = h.parts.door(egress.Options{
-		Policy: r.spec.Egress, Limits: h.limits,
-		Audit: func(d egress.Decision) { r.passed(inc.number, d) },
-	})
-	if err != nil {
-		inc.door = nil
-		return err
-	}
-	inc.cell, err = h.backends[r.spec.Backend].Start(ctx, cell.Spec{
-		Key: r.key, Incarnation: inc.number, Engine: r.spec.Engine, Desktop: r.spec.Desktop,
-		WebGL: r.spec.WebGL, Locale: r.spec.Locale, TimeZone: r.spec.TimeZone,
-		Width: width, Height: height, Profile: inc.room.Profile(),
-		Downloads: inc.room.Downloads().Name(), Uploads: inc.room.Uploads().Name(),
-		Navigation: r.spec.Navigation, Limits: h.limits,
-	})
-	if err != nil {
-		inc.cell = nil
-		return err
-	}
-	listener, served := inc.cell.Doors().Egress, make(chan struct{})
-	inc.serving = served
-	go func() {
-		defer close(served)
-		if err := inc.door.Serve(listener); err != nil && inc.ctx.Err() == nil {
-			h.log.Warn("the egress door stopped", "resource", r.key.String(), "err", err)
-		}
-	}()
-	return nil
+	inc.first.hear(driver.Event{Kind: "tab_selected", Tab: reins.Tab{ID: reply.Result.Selected}})
+	return inc.body.own(inc)
 }
 
 // announce makes a complete start known, unless the end was asked for
@@ -314,74 +272,6 @@ func (inc *incarnation) takeDown() {
 		}
 		close(inc.ended)
 	})
-}
-
-// clean makes one try to end everything. It is bounded, and whatever it ended
-// already stays ended when it is called again.
-func (inc *incarnation) clean(conn *connection) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while ending a browser: %v", p)
-		}
-	}()
-	l := inc.r.gen.host.limits
-	ctx, cancel := context.WithTimeout(context.Background(), l.CloseGrace+l.CleanUp/2)
-	defer cancel()
-	if err := join(ctx, inc.first, conn); err != nil {
-		return err
-	}
-	inc.saves.Wait()
-	if err := inc.endCell(ctx); err != nil {
-		return err
-	}
-	if inc.door != nil {
-		inc.door.Close()
-		if inc.serving != nil {
-			<-inc.serving
-		}
-	}
-	if inc.room != nil {
-		if err := inc.room.Close(ctx); err != nil {
-			return fmt.Errorf("directories: %w", err)
-		}
-	}
-	return nil
-}
-
-// join kills drivers and waits until they are reaped.
-func join(ctx context.Context, conns ...*connection) error {
-	for _, c := range conns {
-		if c == nil {
-			continue
-		}
-		go c.link.Kill() // it waits until the process is reaped
-		select {
-		case <-c.link.Done():
-		case <-ctx.Done():
-			return errors.New("the driver does not end")
-		}
-	}
-	return nil
-}
-
-// endCell ends the cell and waits until nothing of it is left.
-func (inc *incarnation) endCell(ctx context.Context) error {
-	if inc.cell == nil {
-		return nil
-	}
-	end := inc.cell.Kill
-	if inc.r.spec.Workspace != "" {
-		end = inc.cell.Close // cookies and storage are to survive (WSP-2)
-	}
-	if err := end(ctx); err != nil {
-		return fmt.Errorf("cell: %w", err)
-	}
-	select {
-	case <-inc.cell.Done():
-		return nil
-	case <-ctx.Done():
-		return errors.New("the cell does not end")
-	}
 }
 
 // broadcastLocked wakes all who wait for a change of conn or stuck.

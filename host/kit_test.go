@@ -100,18 +100,25 @@ func allow(context.Context, reins.Binding) error { return nil }
 // newWorld starts a host over fakes.
 func newWorld(t tb, dir string, hooks reins.Hooks, limits reins.Limits) *world {
 	t.Helper()
-	w := &world{dir: dir, next: map[string]behaviour{}, running: map[lane]int{}}
-	if hooks.Authorize == nil {
-		hooks.Authorize = allow
+	return newWorldOf(t, Options{Dir: dir, Hooks: hooks, Limits: limits})
+}
+
+// newWorldOf does so with whatever o says besides.
+func newWorldOf(t tb, o Options) *world {
+	t.Helper()
+	w := &world{dir: o.Dir, next: map[string]behaviour{}, running: map[lane]int{}}
+	if o.Hooks.Authorize == nil {
+		o.Hooks.Authorize = allow
 	}
-	if hooks.Audit == nil {
-		hooks.Audit = func(r reins.Record) {
+	if o.Hooks.Audit == nil {
+		o.Hooks.Audit = func(r reins.Record) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.records = append(w.records, r)
 		}
 	}
-	h, err := New(Options{Dir: dir, Hooks: hooks, Limits: limits, Backends: []cell.Backend{w}, RuntimeID: "test"})
+	o.Backends, o.RuntimeID = []cell.Backend{w}, "test"
+	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +127,9 @@ func newWorld(t tb, dir string, hooks reins.Hooks, limits reins.Limits) *world {
 		ready: func() error { return nil },
 		open:  w.open,
 		drive: w.drive,
-		door:  func(egress.Options) (door, error) { return &fakeDoor{closed: make(chan struct{})}, nil },
+		door: func(o egress.Options) (door, error) {
+			return &fakeDoor{w: w, refuse: o.Refuse, closed: make(chan struct{})}, nil
+		},
 	}
 	if err := h.Start(context.Background()); err != nil {
 		t.Fatal(err)
@@ -225,8 +234,23 @@ func (r *fakeRoom) Close(context.Context) error {
 }
 
 type fakeDoor struct {
+	w      *world
 	once   sync.Once
 	closed chan struct{}
+
+	mu     sync.Mutex
+	refuse bool
+	policy reins.EgressPolicy
+}
+
+func (d *fakeDoor) Adopt(policy reins.EgressPolicy, _ func(egress.Decision)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.refuse {
+		d.w.violate("a door got a second owner")
+	}
+	d.refuse, d.policy = false, policy
+	return nil
 }
 
 func (d *fakeDoor) Serve(net.Listener) error { <-d.closed; return nil }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/child"
 	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/egress"
@@ -38,6 +39,7 @@ type link interface {
 // door is the egress proxy of one incarnation ([egress.Proxy]).
 type door interface {
 	Serve(net.Listener) error
+	Adopt(reins.EgressPolicy, func(egress.Decision)) error
 	Close()
 }
 

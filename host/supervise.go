@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -16,13 +17,39 @@ const (
 
 // connection is one life of a driver on an incarnation (DRV-1).
 type connection struct {
-	inc    *incarnation
 	number uint64
 	link   link
+
+	mu  sync.Mutex // guards inc, and selected as well until there is one
+	inc *incarnation
 
 	// Guarded by the resource's lock.
 	selected   reins.TabID
 	deliberate bool // killed by the ladder: not a failure (QUI-2)
+}
+
+// hear takes what the driver tells, for the connection's owner. Until there is
+// one, all that matters is which tab it will find selected.
+func (c *connection) hear(e driver.Event) {
+	c.mu.Lock()
+	inc := c.inc
+	if inc == nil && (e.Kind == "tab_selected" || e.Tab.Selected) {
+		c.selected = e.Tab.ID
+	}
+	c.mu.Unlock()
+	if inc != nil {
+		inc.r.happened(c, e)
+	}
+}
+
+// own makes the connection the incarnation's, whose first tab it has.
+func (c *connection) own(inc *incarnation) {
+	c.mu.Lock()
+	defer c.mu.Unlock() // what is heard meanwhile comes after
+	c.inc = inc
+	if c.selected != "" {
+		inc.r.happened(c, driver.Event{Kind: "tab_opened", Tab: reins.Tab{ID: c.selected, Selected: true}})
+	}
 }
 
 func (c *connection) id() connectionID { return connectionID{c.inc.number, c.number} }
@@ -41,32 +68,6 @@ func (r *resource) incarnationLocked() uint64 {
 		return inc.number
 	}
 	return 0
-}
-
-// connect starts a driver on the cell. It belongs to the incarnation's
-// goroutine.
-func (inc *incarnation) connect(ctx context.Context) (*connection, error) {
-	r, l := inc.r, inc.r.gen.host.limits
-	ctx, cancel := context.WithTimeoutCause(ctx, l.ConnectTimeout, reins.Errorf(reins.CodeConnectionTimeout,
-		"the driver did not connect within %s", l.ConnectTimeout).In(reins.PhaseConnect))
-	defer cancel()
-	inc.connects++
-	conn := &connection{inc: inc, number: inc.connects}
-	doors := inc.cell.Doors()
-	link, err := r.gen.host.parts.drive(ctx, driver.Options{
-		ToBrowser: doors.ToBrowser, FromBrowser: doors.FromBrowser, Previous: inc.last,
-		Settings: driver.Settings{
-			Connection: conn.number, Message: l.Message, Memory: l.DriverMemory, Tabs: l.Tabs,
-			Downloads: cellDownloads, Navigation: r.spec.Navigation,
-			Width: width, Height: height, Scale: 1, Engine: r.spec.Engine, Locale: r.spec.Locale,
-		},
-		Events: func(e driver.Event) { r.happened(conn, e) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	conn.link = link
-	return conn, nil
 }
 
 // supervise watches a running incarnation until it is to end: the browser's
@@ -138,7 +139,7 @@ func (inc *incarnation) count(err error) {
 	}
 	why := ""
 	if e := reins.AsError(err); e != nil {
-		why = ": " + bounded(e.Message, reins.MaxPageString)
+		why = ": " + bounded(inc.r.secrets.text(e.Message), reins.MaxPageString)
 	}
 	inc.die(reins.Errorf(reins.CodeBrowserEnded, "the driver failed %d times within a minute%s", maxLosses, why).In(reins.PhaseConnect).Because(err))
 }
@@ -156,8 +157,9 @@ func (inc *incarnation) reconnect() {
 		return
 	case <-wait.C:
 	}
-	conn, err := inc.connect(inc.ctx)
-	if err != nil {
+	inc.connects++
+	conn := &connection{inc: inc, number: inc.connects}
+	if err := inc.connect(inc.ctx, conn, inc.last); err != nil {
 		inc.retry(err)
 		return
 	}
