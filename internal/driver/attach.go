@@ -28,13 +28,19 @@ func onlyType(kind string) target.Filter {
 	return target.Filter{{Type: kind}, {Exclude: true}}
 }
 
-// autoAttach adopts targets of a type before their first script (TAB-3): they
-// start paused and run once their session is set up.
-func autoAttach(kind string) cdp.Request {
+// autoAttach adopts targets before their first script (TAB-3): they start
+// paused and run once their session is set up.
+func autoAttach(which target.Filter) cdp.Request {
 	return cdp.Prepare(target.SetAutoAttach, target.SetAutoAttachParams{
-		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: new(true), Filter: onlyType(kind),
+		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: new(true), Filter: which,
 	})
 }
+
+// inPages filters what pages contain. Workers are of no interest, but the
+// browser stops those of a page at their start even when the filter leaves them
+// out, and only their session can let them go. Shared and service workers do
+// not belong to one page and start by themselves.
+var inPages = target.Filter{{Type: "iframe"}, {Type: "worker"}, {Type: "worklet"}, {Exclude: true}}
 
 // onBrowserEvent handles what the browser session reports.
 func (b *browser) onBrowserEvent(e cdp.Event) {
@@ -187,7 +193,7 @@ func (b *browser) setUp(t *tab, s *cdp.Session, whole bool) {
 		}),
 		cdp.Prepare(inspector.Enable, none),
 		cdp.Prepare(protolog.Enable, none),
-		autoAttach("iframe"),
+		autoAttach(inPages),
 	}
 	s.SendAll(append(requests, b.overrides(whole)...)...)
 	cdp.Then(s, runtime.RunIfWaitingForDebugger, none, func(_ proto.Empty, err error) {
@@ -340,7 +346,10 @@ func (t *tab) attachedFrame(parent *cdp.Session, v target.EventAttachedToTarget)
 	info := v.TargetInfo
 	id := string(v.SessionID)
 	if info.Type != "iframe" {
-		t.b.conn.Session(id, nil).SendAll(cdp.Prepare(runtime.RunIfWaitingForDebugger, none))
+		worker := t.b.conn.Session(id, nil)
+		worker.SendAll(cdp.Prepare(runtime.RunIfWaitingForDebugger, none))
+		worker.End()
+		parent.Send(target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: v.SessionID})
 		return
 	}
 	s := t.b.conn.Session(id, func(e cdp.Event) { t.onEvent(e) })

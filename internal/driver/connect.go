@@ -55,7 +55,7 @@ func (b *browser) start(ctx context.Context, prev Handover) error {
 	b.emitHandover()
 	s.SendAll(b.browserRequests()...)
 	s.Send(target.SetDiscoverTargets.Method, target.SetDiscoverTargetsParams{Discover: true, Filter: onlyType("page")})
-	attach := autoAttach("page")
+	attach := autoAttach(onlyType("page"))
 	if err := s.Call(ctx, attach.Method, attach.Params, nil); err != nil {
 		return fmt.Errorf("attaching to the pages: %w", err)
 	}
@@ -263,12 +263,4 @@ func (b *browser) agentRequests() []cdp.Request {
 func (b *browser) close() {
 	b.conn.Close()
 	b.work.Wait()
-}
-
-// errConnect words the failure of a connect.
-func errConnect(err error) *reins.Error {
-	if e := reins.AsError(err); e.Code != reins.CodeInternal {
-		return e.In(reins.PhaseConnect)
-	}
-	return reins.Errorf(reins.CodeTransportFailure, "the driver could not connect to the browser: %.300q", err.Error()).Because(err).In(reins.PhaseConnect)
 }
