@@ -103,7 +103,7 @@ func (op *operation) upload(ctx context.Context, inc *incarnation, id string) (s
 		return inside, nil
 	}
 	if err := copyUpload(dir, name, r); err != nil {
-		return "", reins.Errorf(reins.CodeInternal, "the file for the upload could not be written: %w", err).In(reins.PhaseArtifact)
+		return "", reins.Errorf(reins.CodeInternal, "the file for the upload could not be written; the log has the details").In(reins.PhaseArtifact).Because(err)
 	}
 	return inside, nil
 }
@@ -180,10 +180,7 @@ func (k keeper) Put(ctx context.Context, a reins.Artifact, from io.Reader) (rein
 	if err != nil {
 		return reins.Artifact{}, err
 	}
-	r.mu.Lock()
-	fence := r.st.fence
-	r.mu.Unlock()
-	if fence != nil {
+	if fence := r.fenced(); fence != nil {
 		return reins.Artifact{}, fence
 	}
 	if from == nil {
@@ -191,10 +188,15 @@ func (k keeper) Put(ctx context.Context, a reins.Artifact, from io.Reader) (rein
 	}
 	a.Project, a.Resource = k.key.Project, k.key.ID
 	out, err := store.Put(ctx, a, from, 0)
-	if err == nil {
-		r.publish(reins.Event{Kind: "artifact", Detail: out.ID})
+	if err != nil {
+		return reins.Artifact{}, err
 	}
-	return out, err
+	if fence := r.fenced(); fence != nil { // it may be too late for the purge
+		_ = store.Delete(context.WithoutCancel(ctx), artifact.Access{Key: k.key}, out.ID) // gone already, or tried again by the store
+		return reins.Artifact{}, fence
+	}
+	r.publish(reins.Event{Kind: "artifact", Detail: out.ID})
+	return out, nil
 }
 
 // Delete implements [reins.Artifacts].

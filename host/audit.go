@@ -12,7 +12,12 @@ import (
 )
 
 // auditBuffer is how many records wait for a slow hook before they are dropped.
-const auditBuffer = 4096
+// What a page causes gets three quarters of it at most, so that no page can push
+// out what participants do.
+const (
+	auditBuffer = 4096
+	pageBuffer  = auditBuffer / 4 * 3
+)
 
 // audit hands records to the host's hook in order, from one goroutine, without
 // ever holding up an operation (HK-3).
@@ -55,13 +60,19 @@ func (a *audit) call(rec reins.Record) {
 }
 
 // send queues a record or counts it as dropped.
-func (a *audit) send(rec reins.Record) {
+func (a *audit) send(rec reins.Record) { a.put(rec, auditBuffer) }
+
+// sendPages is send for what a page caused.
+func (a *audit) sendPages(rec reins.Record) { a.put(rec, pageBuffer) }
+
+// put queues a record when fewer than room wait.
+func (a *audit) put(rec reins.Record, room int) {
 	if a.hook == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.closed || len(a.records) >= room {
 		a.lost.Add(1)
 		return
 	}
@@ -123,5 +134,5 @@ func (r *resource) passed(number uint64, d egress.Decision) {
 		rec.Outcome, rec.Code = reins.OutcomeFailed, err.Code
 		rec.Detail += ": " + string(d.Reason)
 	}
-	r.gen.audit.send(r.secrets.hideRecord(rec))
+	r.gen.audit.sendPages(r.secrets.hideRecord(rec))
 }

@@ -39,6 +39,16 @@ func errEnded(reason string) *reins.Error {
 		With("reason", reason).In(reins.PhaseAdmission)
 }
 
+// apart returns a binding that shares nothing with b: what hosts and callers do
+// to theirs changes nobody's authority.
+func apart(b reins.Binding) reins.Binding {
+	if b.Session != nil {
+		session := *b.Session
+		b.Session = &session
+	}
+	return b
+}
+
 // errUnauthorized is the one answer to every token or binding that is not good
 // (LSE-1).
 func errUnauthorized() *reins.Error {
@@ -48,10 +58,7 @@ func errUnauthorized() *reins.Error {
 // Issue implements [reins.Runtime] (CAP-2, CAP-3, CAP-5).
 func (h *Host) Issue(ctx context.Context, b reins.Binding, life time.Duration) (reins.Capability, error) {
 	none := reins.Capability{}
-	if b.Session != nil {
-		session := *b.Session
-		b.Session = &session
-	}
+	b = apart(b)
 	if err := b.Validate(); err != nil {
 		return none, err
 	}
@@ -98,7 +105,7 @@ func (r *resource) issue(ctx context.Context, b reins.Binding, life time.Duratio
 		r.gen.unreserve()
 		return none, err
 	}
-	return reins.Capability{ID: g.id, Token: token, Binding: b, Expires: g.expires}, nil
+	return reins.Capability{ID: g.id, Token: token, Binding: apart(b), Expires: g.expires}, nil
 }
 
 // inEffect waits until a change of attachment that is under way has taken
@@ -210,8 +217,12 @@ func (h *Host) Revoke(ctx context.Context, capabilityID string) error {
 	gen.mu.Lock()
 	g := gen.byID[capabilityID]
 	gen.mu.Unlock()
-	if g == nil {
-		return reins.Errorf(reins.CodeNotFound, "no live capability %.60q is known; it may have ended already", capabilityID)
+	switch {
+	case g != nil:
+	case !capability.IsID(capability.KindCapability, capabilityID): // perhaps a token: not to be repeated (CAP-4)
+		return reins.Errorf(reins.CodeNotFound, "what was given is not the ID of a capability; use the one that Issue returned beside the token")
+	default:
+		return reins.Errorf(reins.CodeNotFound, "no live capability %s is known; it may have ended already", capabilityID)
 	}
 	return g.r.endAndWait(ctx, g, reasonRevoked)
 }
@@ -241,17 +252,17 @@ func (h *Host) Acquire(ctx context.Context, t reins.Token, b reins.Binding) (rei
 	if err != nil {
 		return nil, err
 	}
-	if b.Session != nil {
-		session := *b.Session
-		b.Session = &session
-	}
 	gen.mu.Lock()
 	g := gen.byToken[capability.Sum(t)]
 	gen.mu.Unlock()
 	if g == nil || !g.hash.Matches(t) || !g.binding.Equal(b) {
 		return nil, errUnauthorized()
 	}
-	return g.r.acquire(g)
+	l, err := g.r.acquire(g)
+	if err != nil {
+		return nil, err // and not a lease that is none
+	}
+	return l, nil
 }
 
 func (r *resource) acquire(g *grant) (*lease, error) {
@@ -320,7 +331,7 @@ func (g *generation) authorize(ctx context.Context, b reins.Binding, settled fun
 	}
 	g.hooks++
 	g.mu.Unlock()
-	hook := func(ctx context.Context) error { return g.host.hooks.Authorize(ctx, b) }
+	hook := func(ctx context.Context) error { return g.host.hooks.Authorize(ctx, apart(b)) }
 	return ask(ctx, "Authorize", g.host.limits.AuthorizeTimeout, hook, func() {
 		g.mu.Lock()
 		g.hooks--
@@ -333,6 +344,10 @@ func (g *generation) authorize(ctx context.Context, b reins.Binding, settled fun
 // panic or no answer is a no (HK-4). Settled runs when the call has returned,
 // however late.
 func ask(ctx context.Context, name string, limit time.Duration, hook func(context.Context) error, settled func()) error {
+	if err := reins.ContextError(ctx); err != nil {
+		settled()
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, reins.Errorf(reins.CodeTimeout,
 		"the host's %s hook has not answered within %s", name, limit).In(reins.PhaseHook))
 	defer cancel()
@@ -349,10 +364,10 @@ func ask(ctx context.Context, name string, limit time.Duration, hook func(contex
 	select {
 	case err := <-answer:
 		switch ended := reins.ContextError(ctx); {
+		case ended != nil: // whatever it says, it was not waited for any more
+			return ended
 		case err == nil:
 			return nil
-		case ended != nil: // it gave up because it was not waited for any more
-			return ended
 		}
 		return reins.Errorf(reins.CodeDenied, "the host's %s hook said no", name).In(reins.PhaseHook).Because(err)
 	case <-ctx.Done():

@@ -30,6 +30,7 @@ type body struct {
 	cell    cell.Cell
 	first   *connection // later ones are the owner's
 
+	quiet chan struct{}  // made by build; closed when driver and cell have ended and nothing of it can act any more
 	saves sync.WaitGroup // who uses its folders; added to under its owner's lock
 	going atomic.Bool    // it is being cleaned up
 }
@@ -39,6 +40,7 @@ type body struct {
 // all of it was. Tabs and documents get names above numbers; audit is told what
 // the door refuses until somebody owns it.
 func (b *body) build(ctx context.Context, numbers driver.Numbers, audit func(egress.Decision)) (err error) {
+	b.quiet = make(chan struct{})
 	limit := b.gen.host.limits.StartTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, reins.Errorf(reins.CodeStartupFailed,
 		"the browser did not come up within %s", limit))
@@ -163,6 +165,9 @@ func (b *body) clean(conn *connection) (err error) {
 	if err := b.endCell(ctx); err != nil {
 		return err
 	}
+	if !b.still() {
+		close(b.quiet) // what is left are files
+	}
 	if b.door != nil {
 		b.door.Close()
 		if b.serving != nil {
@@ -175,6 +180,16 @@ func (b *body) clean(conn *connection) (err error) {
 		}
 	}
 	return nil
+}
+
+// still reports whether nothing of it can act any more.
+func (b *body) still() bool {
+	select {
+	case <-b.quiet:
+		return true
+	default:
+		return false
+	}
 }
 
 // join kills drivers and waits until they are reaped.

@@ -160,7 +160,11 @@ func (r *resource) learnLocked(op *operation, res *reins.Result) {
 	if len(r.st.docs) > maxDocs {
 		clear(r.st.docs) // refs to forgotten ones run alone
 	}
-	for _, doc := range documents(res.Snapshot.Text) {
+	text := res.Snapshot.Text
+	if a, ok := op.action.(reins.Snapshot); ok && a.Cursor != "" {
+		_, text, _ = strings.Cut(text, "\n") // may begin in the middle of a value
+	}
+	for _, doc := range documents(text) {
 		r.st.docs[doc] = tab
 	}
 }
@@ -179,28 +183,40 @@ func document(ref reins.Ref) string {
 	return doc
 }
 
-// documents are the documents of all refs in an outline. Text of the page that
-// looks like a ref may add some that do not exist or belong to another tab;
-// that changes only which operations wait for each other.
+// documents are the documents of the refs in an outline. What the page wrote in
+// names and values is passed over, so that it cannot say which tab a document of
+// another page is in.
 func documents(outline string) []string {
-	const mark = "[ref="
 	var out []string
-	last := ""
-	for {
-		i := strings.Index(outline, mark)
-		if i < 0 {
-			return out
-		}
-		outline = outline[i+len(mark):]
-		end := strings.IndexByte(outline, ']')
-		if end < 0 {
-			return out
-		}
-		if doc := document(reins.Ref(outline[:min(end, 64)])); doc != "" && doc != last {
+	for line := range strings.Lines(outline) {
+		doc := document(reins.Ref(mark(line)))
+		if doc != "" && (len(out) == 0 || out[len(out)-1] != doc) {
 			out = append(out, doc)
-			last = doc
 		}
 	}
+	return out
+}
+
+// mark is the ref of a line of an outline: it stands outside of quotes and
+// before the value, which follows a colon.
+func mark(line string) string {
+	const begin = "[ref="
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quoted && c == '\\':
+			i++ // whatever it is, it ends nothing
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ':' && strings.HasPrefix(line[i+1:], " "):
+			return ""
+		case strings.HasPrefix(line[i:], begin):
+			ref, _, _ := strings.Cut(line[i+len(begin):], "]")
+			return ref[:min(len(ref), 64)]
+		}
+	}
+	return ""
 }
 
 // happened takes what the driver tells of the browser. It returns soon: a

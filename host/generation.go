@@ -67,7 +67,6 @@ func openGeneration(ctx context.Context, h *Host) (_ *generation, err error) {
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.over, g.finish = context.WithCancel(context.Background())
-	g.wg.Go(g.guard)
 	g.spares = newSpares(g)
 	return g, nil
 }
@@ -163,8 +162,9 @@ func (g *generation) guard() {
 }
 
 // close ends what the generation built, each step even when one before failed
-// (LIFE-1). It may be called again when it failed.
-func (g *generation) close() error {
+// (LIFE-1), and tells all that went wrong. Over means that nothing is left, in
+// spite of it; otherwise close may be called again.
+func (g *generation) close() (over bool, _ error) {
 	errs := g.closeBrowsers()
 	if err := g.audit.close(g.host.limits.CleanUp / 4); err != nil {
 		errs = append(errs, err)
@@ -176,15 +176,13 @@ func (g *generation) close() error {
 	if err := g.store.Close(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("artifact store: %w", err))
 	}
-	if len(errs) > 0 && g.alive() {
-		return errors.Join(errs...) // a cell may live: its directory stays
+	if g.alive() {
+		return false, errors.Join(errs...) // a cell may live: its directory stays
 	}
 	if err := g.ground.Close(ctx); err != nil {
-		errs = append(errs, err)
-	} else if !g.alive() {
-		return nil // nothing is left, whatever went wrong on the way
+		return false, errors.Join(append(errs, err)...)
 	}
-	return errors.Join(errs...)
+	return true, errors.Join(errs...)
 }
 
 // closeBrowsers ends every incarnation and every spare at the same time and
@@ -232,7 +230,7 @@ func (g *generation) alive() bool {
 
 // shut ends a resource with its generation.
 func (r *resource) shut(cause *reins.Error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), r.gen.host.limits.CleanUp)
+	ctx, cancel := r.patience("ending")
 	defer cancel()
 	if err := r.end(ctx, cause, reins.StateDestroying); err != nil {
 		return err

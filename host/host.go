@@ -2,8 +2,8 @@ package host
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -52,19 +52,26 @@ type Host struct {
 	spares    int
 	spareSpec reins.BrowserSpec // complete
 
-	mu     sync.Mutex // guards all below
-	gen    *generation
-	starts bool    // a Start is under way
-	ending *ending // the last try to end gen, while it goes on
+	mu       sync.Mutex // guards all below
+	gen      *generation
+	starting *starting // the Start that is under way
+	ending   *ending   // the last try to end gen, while it goes on
 
 	graves graves
 }
 
 var _ reins.Runtime = (*Host)(nil)
 
-// ending is one try to end a generation; err is set when done is closed.
+// starting is one Start under way.
+type starting struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// ending is one try to end a generation; the rest is set when done is closed.
 type ending struct {
 	done chan struct{}
+	over bool // nothing of it is left, whatever err says
 	err  error
 }
 
@@ -76,8 +83,8 @@ func New(o Options) (*Host, error) {
 		return nil, err
 	}
 	switch {
-	case o.Dir == "":
-		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Dir is empty; name a directory for the runtime's files")
+	case !filepath.IsAbs(o.Dir):
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Dir is %.200q; name a directory for the runtime's files by its absolute path", o.Dir)
 	case o.Hooks.Authorize == nil:
 		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Hooks.Authorize is missing; the runtime gives no capability without asking it")
 	case len(o.Backends) == 0:
@@ -119,37 +126,42 @@ func (h *Host) Limits() reins.Limits { return h.limits }
 // fails with its error, and Stop tries again (LIFE-2). It fails with
 // invalid_input when [Main] was not called, with unsafe_host when no backend
 // can hold a browser here, with locked when another runtime owns the
-// directory, with fenced when ownership is in doubt, and with busy when this
-// host runs already.
+// directory, with fenced when ownership is in doubt, with busy when this host
+// runs already, and with runtime_stopped when Stop is called meanwhile.
 func (h *Host) Start(ctx context.Context) error {
 	if err := h.parts.ready(); err != nil {
 		return err
 	}
-	if err := h.claimStart(ctx); err != nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	mine := &starting{cancel: cancel, done: make(chan struct{})}
+	if err := h.claimStart(ctx, mine); err != nil {
 		return err
 	}
 	gen, err := openGeneration(ctx, h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.starts = false
+	h.starting = nil
+	close(mine.done)
 	if err != nil {
 		return reins.AsError(err)
 	}
 	h.gen = gen
+	gen.wg.Go(gen.guard) // only now can it have the generation stopped
 	return nil
 }
 
 // claimStart makes the caller the one who starts, after any clean-up.
-func (h *Host) claimStart(ctx context.Context) error {
+func (h *Host) claimStart(ctx context.Context, mine *starting) error {
 	for {
 		h.mu.Lock()
 		e := h.ending
 		switch {
-		case h.starts || h.gen != nil && e == nil && h.gen.closing() == nil:
+		case h.starting != nil || h.gen != nil && e == nil && h.gen.closing() == nil:
 			h.mu.Unlock()
 			return reins.Errorf(reins.CodeBusy, "this runtime is started already; stop it first").In(reins.PhaseLifeCycle)
 		case h.gen == nil && e == nil:
-			h.starts = true
+			h.starting = mine
 			h.mu.Unlock()
 			return nil
 		case e == nil:
@@ -159,7 +171,7 @@ func (h *Host) claimStart(ctx context.Context) error {
 		h.mu.Unlock()
 		select {
 		case <-e.done:
-			if e.err != nil {
+			if e.err != nil && !e.over {
 				return e.err
 			}
 		case <-ctx.Done():
@@ -170,22 +182,40 @@ func (h *Host) claimStart(ctx context.Context) error {
 
 // Stop ends the generation: all authority is fenced at once, then browsers,
 // artifacts and ownership are ended, each even when another failed, and all
-// failures are reported together (LIFE-1). When ctx ends or the clean-up limit
-// passes it returns and the clean-up goes on; a later Stop joins it or, when it
-// failed, tries again (LIFE-2). A stopped host stops again without effect.
+// failures are reported together (LIFE-1). A Start that is under way is broken
+// off. When ctx ends or the clean-up limit passes it returns and the clean-up
+// goes on; a later Stop joins it or, when it failed, tries again (LIFE-2). A
+// stopped host stops again without effect.
 func (h *Host) Stop(ctx context.Context) error {
+	limit := time.NewTimer(h.limits.CleanUp)
+	defer limit.Stop()
+	h.mu.Lock()
+	s := h.starting
+	h.mu.Unlock()
+	if s != nil {
+		s.cancel(errStopped())
+		if err := h.await(ctx, s.done, limit.C); err != nil {
+			return err
+		}
+	}
 	e := h.beginStop()
 	if e == nil {
 		return nil
 	}
-	limit := time.NewTimer(h.limits.CleanUp)
-	defer limit.Stop()
+	if err := h.await(ctx, e.done, limit.C); err != nil {
+		return err
+	}
+	return e.err
+}
+
+// await waits for done, as long as Stop may.
+func (h *Host) await(ctx context.Context, done <-chan struct{}, limit <-chan time.Time) error {
 	select {
-	case <-e.done:
-		return e.err
+	case <-done:
+		return nil
 	case <-ctx.Done():
 		return reins.ContextError(ctx).In(reins.PhaseCleanUp)
-	case <-limit.C:
+	case <-limit:
 		return reins.Errorf(reins.CodeTimeout, "the clean-up has not ended within %s and goes on; call Stop again to wait for it", h.limits.CleanUp).In(reins.PhaseCleanUp)
 	}
 }
@@ -202,15 +232,16 @@ func (h *Host) beginStop() *ending {
 	h.mu.Unlock()
 	gen.fence(errStopped())
 	go func() { // ends with the clean-up; its owner waits on e.done
-		err := gen.close()
+		over, err := gen.close()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.ending = nil
-		if err == nil {
+		h.ending, e.over = nil, over
+		if over {
 			h.gen = nil
-		} else {
-			e.err = stopError(err)
-			h.log.Error("clean-up failed", "err", err)
+		}
+		if err != nil {
+			e.err = stopError(over, err)
+			h.log.Error("clean-up failed", "over", over, "err", err)
 		}
 		close(e.done)
 	}()
@@ -218,7 +249,10 @@ func (h *Host) beginStop() *ending {
 }
 
 // stopError puts the failures of a clean-up into one sentence.
-func stopError(err error) *reins.Error {
+func stopError(over bool, err error) *reins.Error {
+	if over {
+		return reins.Errorf(reins.CodeOf(err), "the runtime has stopped and nothing of it is left, but not all went well: %s", flat(err)).In(reins.PhaseCleanUp).Because(err)
+	}
 	out := reins.Errorf(reins.CodeFenced, "the clean-up failed and can be tried again with Stop: %s", flat(err)).In(reins.PhaseCleanUp)
 	return out.Because(err)
 }
@@ -235,11 +269,10 @@ func flat(err error) string {
 		}
 		return s
 	}
-	var e *reins.Error
-	if errors.As(err, &e) {
+	if e, ok := err.(*reins.Error); ok {
 		return e.Message
 	}
-	return err.Error()
+	return err.Error() // with what it is about in front
 }
 
 func errStopped() *reins.Error {

@@ -41,14 +41,9 @@ func (l *lease) Authority() reins.Authority {
 }
 
 func (l *lease) authorityLocked() reins.Authority {
-	b := l.grant.binding
-	if b.Session != nil {
-		session := *b.Session
-		b.Session = &session
-	}
 	return reins.Authority{
 		RuntimeID: l.r.gen.host.id, Generation: l.r.gen.ground.Generation(),
-		Incarnation: l.r.incarnationLocked(), CapabilityID: l.grant.id, LeaseID: l.id, Binding: b,
+		Incarnation: l.r.incarnationLocked(), CapabilityID: l.grant.id, LeaseID: l.id, Binding: apart(l.grant.binding),
 	}
 }
 
@@ -63,6 +58,16 @@ func (l *lease) IsCurrent(a reins.Authority) bool {
 	same := mine.Binding.Equal(a.Binding)
 	mine.Binding, a.Binding = reins.Binding{}, reins.Binding{}
 	return same && mine == a
+}
+
+// live is liveLocked now.
+func (l *lease) live() error {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	if ended := l.liveLocked(time.Now()); ended != nil {
+		return ended
+	}
+	return nil
 }
 
 // liveLocked is why nothing can begin under the lease at now, or nil. It

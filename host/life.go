@@ -32,10 +32,7 @@ func (r *resource) Terminate(ctx context.Context) error {
 }
 
 func (r *resource) halt(ctx context.Context, action string, cause *reins.Error) error {
-	r.mu.Lock()
-	fence := r.st.fence
-	r.mu.Unlock()
-	if fence != nil {
+	if fence := r.fenced(); fence != nil {
 		return fence
 	}
 	began := time.Now()
@@ -75,11 +72,11 @@ type retirement struct {
 func (r *resource) Retire(ctx context.Context) error {
 	cause := errRetired(r.key)
 	var try *retirement
-	first, err := false, error(nil)
+	first, gone, err := false, false, error(nil)
 	r.update(func(s *state) {
 		switch {
-		case s.life == reins.StateDestroyed:
-			err = s.fence
+		case s.retired:
+			gone = true
 		case s.retiring != nil:
 			try = s.retiring
 		case r.gen.ctx.Err() != nil:
@@ -90,10 +87,7 @@ func (r *resource) Retire(ctx context.Context) error {
 			r.gen.wg.Add(1) // under the lock that the fence takes: never after the generation waits
 		}
 	})
-	if err != nil {
-		if reins.CodeOf(err) == reins.CodeRetired {
-			return nil
-		}
+	if err != nil || gone {
 		return err
 	}
 	if first {
@@ -108,18 +102,25 @@ func (r *resource) Retire(ctx context.Context) error {
 	}
 }
 
+// patience bounds one try to end the resource for good, nobody's call.
+func (r *resource) patience(doing string) (context.Context, context.CancelFunc) {
+	limit := r.gen.host.limits.CleanUp
+	return context.WithTimeoutCause(context.Background(), limit, reins.Errorf(reins.CodeTimeout,
+		"%s resource %s has not ended within %s; ask again to try once more", doing, r.key, limit).In(reins.PhaseCleanUp))
+}
+
 // retire makes one try; only when every step succeeded is the resource gone.
 func (r *resource) retire(try *retirement) {
 	defer r.gen.wg.Done()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), r.gen.host.limits.CleanUp)
+	ctx, cancel := r.patience("retiring")
 	defer cancel()
 	try.err = r.retireSteps(ctx)
 	r.did("retire", began, try.err)
 	r.update(func(s *state) {
 		s.retiring = nil
 		if try.err == nil {
-			s.life = reins.StateDestroyed
+			s.life, s.retired = reins.StateDestroyed, true
 		}
 	})
 	if try.err == nil {
@@ -129,10 +130,12 @@ func (r *resource) retire(try *retirement) {
 }
 
 func (r *resource) retireSteps(ctx context.Context) error {
-	if err := r.quiet(ctx, func(*operation) bool { return true }); err != nil {
+	// The browser first: its end makes quiet what nothing else can, and each try
+	// to end it is a new one, also while an operation waits for that.
+	if err := r.end(ctx, errRetired(r.key), reins.StateDestroying); err != nil {
 		return err
 	}
-	if err := r.end(ctx, errRetired(r.key), reins.StateDestroying); err != nil {
+	if err := r.quiet(ctx, func(*operation) bool { return true }); err != nil {
 		return err
 	}
 	if err := r.gen.store.Purge(ctx, r.key); err != nil {
@@ -143,11 +146,11 @@ func (r *resource) retireSteps(ctx context.Context) error {
 			return err
 		}
 	}
+	r.gen.mu.Lock()
+	defer r.gen.mu.Unlock()
 	if !r.made {
 		r.gen.host.graves.add(r.key)
 	}
-	r.gen.mu.Lock()
 	delete(r.gen.resources, r.key)
-	r.gen.mu.Unlock()
 	return nil
 }

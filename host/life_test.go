@@ -20,6 +20,7 @@ func TestNewChecks(t *testing.T) {
 	fine := Options{Dir: "/nowhere/at/all", Hooks: reins.Hooks{Authorize: allow}, Backends: []cell.Backend{&world{}}}
 	for name, change := range map[string]func(*Options){
 		"no directory": func(o *Options) { o.Dir = "" },
+		"relative":     func(o *Options) { o.Dir = "some/where" },
 		"no hook":      func(o *Options) { o.Hooks.Authorize = nil },
 		"no backend":   func(o *Options) { o.Backends = nil },
 		"nil backend":  func(o *Options) { o.Backends = []cell.Backend{nil} },

@@ -82,6 +82,9 @@ func (l *lease) once(ctx context.Context, call reins.Call) (*reins.Result, error
 		if !use.Began() {
 			continue // its caller left before it began; this one has not
 		}
+		if ended := l.live(); ended != nil {
+			return nil, ended
+		}
 		res, err := use.Outcome()
 		if res != nil {
 			again := *res // its caller may change the first one's
@@ -137,21 +140,23 @@ func weight(res *reins.Result) int {
 // run takes a call all the way. Began says whether an effect may have happened.
 // The operation settles whatever happens, also when its caller's own Progress
 // function panics.
-func (l *lease) run(ctx context.Context, call reins.Call) (_ *reins.Result, began bool, _ error) {
+func (l *lease) run(ctx context.Context, call reins.Call) (res *reins.Result, began bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	op, err := l.admit(call, cancel)
 	if err != nil {
 		return nil, false, err
 	}
-	var res *reins.Result
 	err = errPanicked // unless it did not
-	defer func() { op.settle(res, err) }()
+	defer func() {
+		res, err = op.settle(res, err)
+		began = !op.began.IsZero()
+	}()
 	if res, err = op.perform(ctx); err != nil {
 		res, err = nil, op.r.secrets.hideError(op.explain(err))
 	}
 	op.r.secrets.hide(res)
-	return res, !op.began.IsZero(), err
+	return res, false, err
 }
 
 // perform takes an admitted operation from the queue to its result. The checks
@@ -217,7 +222,10 @@ func (op *operation) granted() error {
 		return err
 	}
 	if tab := op.entry.Tab(); tab != "" && op.tab == "" {
-		op.action, op.tab = onTab(op.action, tab), tab
+		op.tab = tab
+		if _, ref := op.action.Target(); ref == "" { // a ref says itself which tab it is in
+			op.action = onTab(op.action, tab)
+		}
 	}
 	return nil
 }
@@ -345,20 +353,34 @@ func interrupted(c reins.Code) bool {
 }
 
 // settle frees what the operation held, once, and then tells the audit trail
-// (GATE-3).
-func (op *operation) settle(res *reins.Result, err error) {
+// (GATE-3). A result that comes when authority has ended is dropped under the
+// lock that ends it: what is returned was done before (LSE-6).
+func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error) {
 	r := op.r
 	r.update(func(s *state) {
 		if !s.queue.Settle(op.entry) {
 			s.queue.Cancel(op.entry, err) // it may still wait when its caller panicked
 		}
 		delete(s.ops, op)
+		if ended := op.lease.liveLocked(time.Now()); err == nil && ended != nil {
+			wipe(res)
+			res, err = nil, op.explain(ended)
+		}
 		if res != nil {
 			r.learnLocked(op, res)
 		}
 	})
 	r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
 	close(op.settled)
+	return res, err
+}
+
+// wipe clears the bytes of a result that nobody is to get (LSE-8).
+func wipe(res *reins.Result) {
+	clear(res.Data)
+	if res.Screenshot != nil {
+		clear(res.Screenshot.Image)
+	}
 }
 
 // record is the operation's line of the audit trail (GATE-4).

@@ -95,35 +95,35 @@ func (inc *incarnation) death() *reins.Error {
 
 // quiesce climbs the ladder until nothing of the operation can happen any more.
 func (op *operation) quiesce(inc *incarnation, conn *connection, done chan answer) {
-	a, ok := await(done, inc.ended, rungCancel)
+	a, ok := await(done, inc.quiet, rungCancel)
 	if ok && !a.lost(conn) {
 		return
 	}
 	if ok {
 		done <- a // for those who wait until the command is over
 	}
-	if !inc.over() && op.closePage(inc, conn, done) {
+	if !inc.still() && op.closePage(inc, conn, done) {
 		return
 	}
-	if !inc.over() && inc.disconnect(conn, rungKill) && inc.calm(rungProbe) {
+	if !inc.still() && inc.disconnect(conn, rungKill) && inc.calm(rungProbe) {
 		await(done, nil, rungKill) // its driver is gone, so the command is over
 		return
 	}
 	inc.stop(reins.Errorf(reins.CodeBrowserEnded,
 		"the browser did not become quiet after %s was stopped and was ended; the next operation starts a new one", op.verb).In(reins.PhaseCleanUp))
-	<-inc.ended
+	<-inc.quiet
 	await(done, nil, rungKill)
 }
 
 // await waits for an answer; ok is false when none came in time. An ended
 // incarnation is as quiet as an answer.
-func await(done chan answer, ended <-chan struct{}, limit time.Duration) (a answer, ok bool) {
+func await(done chan answer, quiet <-chan struct{}, limit time.Duration) (a answer, ok bool) {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
 	case a := <-done:
 		return a, true
-	case <-ended:
+	case <-quiet:
 		return answer{}, false
 	case <-t.C:
 		return answer{}, false
@@ -158,7 +158,7 @@ func (op *operation) closePage(inc *incarnation, conn *connection, done chan ans
 	if err != nil && reins.CodeOf(err) != reins.CodeInvalidState {
 		return false
 	}
-	a, ok := await(done, inc.ended, max(rungClose-time.Since(began), 0))
+	a, ok := await(done, inc.quiet, max(rungClose-time.Since(began), 0))
 	return ok && !a.lost(conn)
 }
 

@@ -49,19 +49,21 @@ func (h *Host) possible(spec reins.BrowserSpec) error {
 }
 
 func (g *generation) register(reg reins.Registration, made bool) (reins.Registration, error) {
-	retired, tombs := g.host.graves.has(reg.Key)
-	if retired {
-		return reins.Registration{}, errRetired(reg.Key)
-	}
 	g.mu.Lock()
-	old := g.resources[reg.Key]
-	if old != nil {
+	if old := g.resources[reg.Key]; old != nil {
 		g.mu.Unlock()
 		return old.same(reg)
 	}
 	defer g.mu.Unlock()
+	// All under the lock that the end of a resource and of the generation take:
+	// what is retired stays so, and nothing comes in after the fence.
+	retired, tombs := g.host.graves.has(reg.Key)
 	limit := g.host.limits.Resources
 	switch {
+	case g.ctx.Err() != nil:
+		return reins.Registration{}, g.closing()
+	case retired:
+		return reins.Registration{}, errRetired(reg.Key)
 	case !made && capability.IsID(capability.KindResource, reg.Key.ID):
 		return reins.Registration{}, reins.Errorf(reins.CodeInvalidInput,
 			"resource ID %q has the form of those the runtime makes; choose another or leave it empty", reg.Key.ID)
@@ -76,7 +78,7 @@ func (g *generation) register(reg reins.Registration, made bool) (reins.Registra
 	r := newResource(g, reg, made)
 	g.resources[reg.Key] = r
 	r.publish(reins.Event{Kind: "registered", State: reins.StateStopped})
-	return reg, nil
+	return shown(reg), nil
 }
 
 // same answers a registration of a key that exists (RES-2). A newer attachment
@@ -94,7 +96,21 @@ func (r *resource) same(reg reins.Registration) (reins.Registration, error) {
 			With("revision", attached.Revision).In(reins.PhaseAdmission)
 	}
 	reg.Created = r.created
-	return reg, nil
+	return shown(reg), nil
+}
+
+// shown returns a registration that shares nothing with reg, for callers.
+func shown(reg reins.Registration) reins.Registration {
+	if reg.Attachment.Session != nil {
+		session := *reg.Attachment.Session
+		reg.Attachment.Session = &session
+	}
+	s := &reg.Spec
+	s.Verbs = slices.Clone(s.Verbs)
+	for _, list := range []*[]string{&s.Egress.AllowHosts, &s.Egress.DenyHosts, &s.Egress.AllowPrivate, &s.Navigation.Allow, &s.Navigation.Deny} {
+		*list = slices.Clone(*list)
+	}
+	return reg
 }
 
 func equalSpec(a, b reins.BrowserSpec) bool {
@@ -120,7 +136,11 @@ func (h *Host) Open(_ context.Context, key reins.ResourceKey) (reins.Resource, e
 	if err != nil {
 		return nil, err
 	}
-	return g.find(key)
+	r, err := g.find(key)
+	if err != nil {
+		return nil, err // and not a resource that is none
+	}
+	return r, nil
 }
 
 // find is the resource of a key, or retired, or not_found.

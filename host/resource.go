@@ -33,6 +33,7 @@ type state struct {
 	detaching  *detaching  // the newest change of attachment, until it took effect (ATT-3)
 	retiring   *retirement // the try to retire that is under way
 	fence      *reins.Error
+	retired    bool              // a try to retire succeeded
 	grants     map[string]*grant // live capabilities, by ID
 	ops        map[*operation]struct{}
 	queue      *queue.Queue
@@ -113,7 +114,7 @@ func (r *resource) info() reins.ResourceInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := reins.ResourceInfo{
-		Registration: reins.Registration{Key: r.key, Attachment: r.st.attachment, Spec: r.spec, Created: r.created},
+		Registration: shown(reins.Registration{Key: r.key, Attachment: r.st.attachment, Spec: r.spec, Created: r.created}),
 		Incarnation:  r.st.count,
 		State:        r.st.life,
 		Readiness:    r.readinessLocked(),
@@ -144,6 +145,16 @@ func (r *resource) selectedLocked() reins.TabID {
 		return inc.conn.selected
 	}
 	return ""
+}
+
+// fenced is why the resource takes nothing more, or nil.
+func (r *resource) fenced() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.st.fence != nil {
+		return r.st.fence
+	}
+	return nil
 }
 
 // fenceAll ends all authority, as ended tells, cancels all operations and lets

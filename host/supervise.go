@@ -64,7 +64,7 @@ func (r *resource) connectionLocked() connectionID {
 
 // incarnationLocked is the number of the incarnation that runs, 0 when none does.
 func (r *resource) incarnationLocked() uint64 {
-	if inc := r.st.inc; inc != nil && r.st.life == reins.StateRunning {
+	if inc := r.st.inc; inc != nil && r.st.life == reins.StateRunning && inc.ctx.Err() == nil {
 		return inc.number
 	}
 	return 0
@@ -268,6 +268,8 @@ func (r *resource) incarnationFor(op *operation) (inc *incarnation, err error) {
 		switch {
 		case s.fence != nil:
 			err = s.fence
+		case op != nil && op.lease.ended != nil: // nothing starts for it any more
+			err = op.lease.ended
 		case s.inc == nil && op != nil && s.last != nil && time.Now().Before(s.notBefore):
 			err = s.last.With("retry_after_ms", time.Until(s.notBefore).Milliseconds())
 		default:
