@@ -42,25 +42,23 @@ func (f *filling) setSelect(ctx context.Context) error {
 	if err := f.reach(ctx, readyOptions{Soft: true}); err != nil {
 		return err
 	}
-	for {
-		var c choice
-		if err := f.doc.eval(ctx, "(n, v) => reins.choose(n, v)", &c, f.info.Number, wanted); err != nil {
-			if interrupted(err) {
-				f.ended = true
-				return nil
-			}
-			return err
+	var c choice
+	if err := f.doc.eval(ctx, "(n, v) => reins.choose(n, v)", &c, f.info.Number, wanted); err != nil {
+		if interrupted(err) {
+			f.ended = true
+			return nil
 		}
-		switch {
-		case c.Gone:
-			return errStale(f.a.Ref)
-		case !c.Refused:
-			return f.checkChosen(ctx, len(wanted))
-		case c.Disabled != "":
-			return reins.Errorf(reins.CodeNotActionable, "option %.80q of %s %.100q (ref %s) is disabled; choose another", c.Disabled, f.info.Role, f.info.Name, f.a.Ref).With("reason", "disabled")
-		}
-		return f.refuse("it has no option %.80q; it takes %s", c.Missing, quoteAll(c.Takes, c.More))
+		return err
 	}
+	switch {
+	case c.Gone:
+		return errStale(f.a.Ref)
+	case !c.Refused:
+		return f.checkChosen(ctx, len(wanted))
+	case c.Disabled != "":
+		return reins.Errorf(reins.CodeNotActionable, "option %.80q of %s %.100q (ref %s) is disabled; choose another", c.Disabled, f.info.Role, f.info.Name, f.a.Ref).With("reason", "disabled")
+	}
+	return f.refuse("it has no option %.80q; it takes %s", c.Missing, quoteAll(c.Takes, c.More))
 }
 
 // checkChosen makes sure that the list kept what was chosen.

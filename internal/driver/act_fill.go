@@ -36,7 +36,6 @@ type filling struct {
 	doc  *document
 	info controlInfo
 	end  time.Time // of the wait for the element
-	seen bool      // a dialog or the page's end came in between: nothing to verify
 }
 
 // fill sets a control to a value by what it is (ACT-3).

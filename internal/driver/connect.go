@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
 )
 

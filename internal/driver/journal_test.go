@@ -86,7 +86,7 @@ func TestNetwork(t *testing.T) {
 <script>fetch('/missing');fetch('/moved');fetch('http://127.0.0.1:9/closed').catch(()=>0);fetch('http://other.test:'+location.port+'/cors').catch(()=>0);new Image().src='data:image/gif;base64,R0lGODlhAQABAAAAACw='</script>`)
 		})
 		mux.HandleFunc("/missing", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", 404) })
-		mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/data", 302) })
+		mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/data", http.StatusFound) })
 		mux.HandleFunc("/data", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, strings.Repeat("x", 5000)) })
 		mux.HandleFunc("/cors", func(w http.ResponseWriter, r *http.Request) {})
 		s := serve(t, mux)

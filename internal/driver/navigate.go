@@ -11,7 +11,6 @@ import (
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
@@ -67,6 +66,7 @@ func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) err
 		t.leaving--
 		b.mu.Unlock()
 	}()
+	defer v.part(timed)()
 	if err := v.start(timed, a.URL); err != nil {
 		return v.explain(ctx, limit, err)
 	}
@@ -433,10 +433,4 @@ func wordsOf(code string) string {
 		}
 	}
 	return "the browser could not load it"
-}
-
-// answers reports whether the page runs scripts at all right now.
-func (t *tab) answers(ctx context.Context) bool {
-	_, err := cdp.Call(ctx, t.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
-	return err == nil
 }

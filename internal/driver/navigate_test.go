@@ -182,9 +182,9 @@ func TestNavigateWaits(t *testing.T) {
 		}
 		_, err := b.try(reins.Navigate{URL: s.URL + "/hang", Timeout: short})
 		wantCode(t, err, reins.CodeTimeout)
-		r := b.open(t, s.URL+"/")
+		b.open(t, s.URL+"/")
 		for _, test := range []struct{ way, title string }{{"back", "Slow"}, {"forward", "Home"}, {"reload", "Home"}} {
-			r = b.act(t, reins.Navigate{URL: test.way, Wait: "commit"})
+			r := b.act(t, reins.Navigate{URL: test.way, Wait: "commit"})
 			if n := r.Result.Navigation; n.Title != test.title && n.URL != s.URL+"/slow" {
 				t.Errorf("%s: %+v", test.way, n)
 			}

@@ -54,7 +54,7 @@ func TestSecret(t *testing.T) {
 		if _, place, err = b.enter(t, reins.Type{Secret: "pw"}); err != nil || place.Ref != refTo(t, see, "Plain") {
 			t.Errorf("into the focus: %v, %+v", err, place)
 		}
-		if r, _, err = b.enter(t, reins.Fill{Ref: refTo(t, see, "Rich"), Value: reins.SecretValue("pw")}); err != nil {
+		if _, _, err = b.enter(t, reins.Fill{Ref: refTo(t, see, "Rich"), Value: reins.SecretValue("pw")}); err != nil {
 			t.Error(err)
 		}
 		if got := b.script(t, "document.querySelector('[contenteditable]').textContent"); got != hush {
