@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/network"
+
 	"github.com/reins-browser/reins"
 )
 
@@ -45,14 +47,60 @@ func TestUnreadAnswers(t *testing.T) {
 	for _, c := range []struct {
 		button, want string
 		most         time.Duration
-	}{{"Like", "liked", 800 * time.Millisecond}, {"Count", "counted", 800 * time.Millisecond}, {"Read", "0123", 3 * time.Second}} {
-		began := time.Now()
-		got := b.act(t, reins.Click{Ref: refTo(t, b.see(t), c.button)}).Result.Changes
-		if took := time.Since(began); took > c.most || !got.Settled {
-			t.Errorf("%s took %v, settled %v", c.button, took, got.Settled)
+	}{{"Like", "liked", streamAfter}, {"Count", "counted", streamAfter}, {"Read", "0123", 5 * time.Second}} {
+		best := time.Hour
+		for range 3 { // a machine may be busy once
+			began := time.Now()
+			got := b.act(t, reins.Click{Ref: refTo(t, b.see(t), c.button)}).Result.Changes
+			best = min(best, time.Since(began))
+			if !got.Settled {
+				t.Errorf("%s did not settle: %+v", c.button, got)
+			}
+			if r := b.result(t); !strings.Contains(r, c.want) {
+				t.Errorf("%s: the page says %q, want %q", c.button, r, c.want)
+			}
+			if best < c.most {
+				break
+			}
 		}
-		if r := b.result(t); !strings.Contains(r, c.want) {
-			t.Errorf("%s: the page says %q, want %q", c.button, r, c.want)
+		if best >= c.most {
+			t.Errorf("%s took %v", c.button, best)
+		}
+	}
+}
+
+// TestRequestsLeft: how long a request is waited for (ACT-6).
+func TestRequestsLeft(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for _, c := range []struct {
+		name string
+		r    request
+		left time.Duration
+		open bool
+	}{
+		{"not answered", request{}, time.Hour, true},
+		{"answering", request{answering: ago(400 * time.Millisecond), arrived: ago(400 * time.Millisecond)}, 600 * time.Millisecond, true},
+		{"a stream", request{answering: ago(streamAfter), arrived: now}, 0, false},
+		{"unread", request{answering: ago(unreadShort), arrived: ago(unreadShort), silence: unreadShort}, 0, false},
+		{"still arriving", request{answering: ago(unreadAfter), arrived: ago(100 * time.Millisecond), silence: unreadAfter}, 200 * time.Millisecond, true},
+	} {
+		if left, open := c.r.left(now); left != c.left || open != c.open {
+			t.Errorf("%s: %v %v, want %v %v", c.name, left, open, c.left, c.open)
+		}
+	}
+	for _, c := range []struct {
+		kind    network.ResourceType
+		headers network.Headers
+		want    time.Duration
+	}{
+		{network.ResourceTypeXHR, nil, 0}, {network.ResourceTypeFetch, nil, unreadAfter},
+		{network.ResourceTypeFetch, network.Headers{"content-length": "3"}, unreadShort},
+	} {
+		var r request
+		r.answered(network.EventResponseReceived{Type: c.kind, Response: &network.Response{Headers: c.headers}})
+		if r.silence != c.want || r.answering.IsZero() {
+			t.Errorf("%s with %v may be silent for %v, want %v", c.kind, c.headers, r.silence, c.want)
 		}
 	}
 }
@@ -64,7 +112,7 @@ func TestFirstActOnAPollingPage(t *testing.T) {
 	b.open(t, settleSite(t)+"/polling")
 	began := time.Now()
 	c := b.act(t, reins.Click{Ref: refTo(t, b.see(t), "Act")}).Result.Changes
-	if took := time.Since(began); !c.Settled || took > 2*time.Second {
+	if took := time.Since(began); !c.Settled || took > waitSettle-time.Second {
 		t.Errorf("took %v: %+v", took, c)
 	}
 }
