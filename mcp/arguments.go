@@ -12,13 +12,14 @@ import (
 
 // request is a decoded call: the action, and what the door itself adds.
 type request struct {
+	first  reins.Action // to be done before it; nil for none
 	action reins.Action
 	read   bool // a snapshot belongs to the result
 }
 
 // decode makes the action of a call out of its arguments. What is wrong with
 // them is invalid_input and names the argument.
-func (t *tool) decode(raw json.RawMessage, tabs bool) (request, error) {
+func (t *tool) decode(raw json.RawMessage, o offer) (request, error) {
 	given := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
@@ -27,10 +28,10 @@ func (t *tool) decode(raw json.RawMessage, tabs bool) (request, error) {
 	}
 	fields := map[string]json.RawMessage{}
 	for name, value := range given {
-		p, ok := t.parameter(name, tabs)
+		p, ok := t.parameter(name, o)
 		switch {
 		case !ok:
-			return request{}, reins.Errorf(reins.CodeInvalidInput, "argument %.64q is unknown; %s takes %s", name, t.name(), t.names(tabs))
+			return request{}, reins.Errorf(reins.CodeInvalidInput, "argument %.64q is unknown; %s takes %s", name, t.name(), t.names(o))
 		case string(value) == "null": // how some clients say "not given"
 			continue
 		}
@@ -56,44 +57,75 @@ func (t *tool) action(fields map[string]json.RawMessage) (request, error) {
 			fields["image"] = json.RawMessage("true")
 		}
 	case reins.VerbFill:
-		if err := fillValue(fields); err != nil {
+		if err := t.fillValue(fields); err != nil {
 			return req, err
 		}
 	}
-	fields["verb"], _ = json.Marshal(t.verb)
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return req, reins.Errorf(reins.CodeInvalidInput, "the arguments are not valid JSON: %w", err)
+	var first map[string]json.RawMessage
+	var err error
+	if t.called == "handle_dialog" {
+		if first, fields, err = answerDialog(fields); err != nil {
+			return req, err
+		}
 	}
-	req.action, err = reins.DecodeAction(body)
+	if first != nil {
+		if req.first, err = newAction(reins.VerbFill, first); err != nil {
+			return req, err
+		}
+	}
+	req.action, err = newAction(t.verb, fields)
 	req.read = req.read || string(fields["snapshot"]) == "true"
 	return req, err
 }
 
-// fillValue turns the three arguments for a value into the action's one, which
-// has a form that schemas without unions cannot express.
-func fillValue(fields map[string]json.RawMessage) error {
-	var given []string
-	for _, name := range []string{"value", "values", "files"} {
+func newAction(verb reins.Verb, fields map[string]json.RawMessage) (reins.Action, error) {
+	fields["verb"], _ = json.Marshal(verb)
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, reins.Errorf(reins.CodeInvalidInput, "the arguments are not valid JSON: %w", err)
+	}
+	return reins.DecodeAction(body)
+}
+
+// fillValue turns the arguments for a value into the action's one, which has a
+// form that schemas without unions cannot express.
+func (t *tool) fillValue(fields map[string]json.RawMessage) error {
+	var given, taken []string
+	for _, name := range []string{"value", "values", "files", "secret"} {
+		if _, ok := t.parameter(name, offer{}); ok {
+			taken = append(taken, name)
+		}
 		if _, ok := fields[name]; ok {
 			given = append(given, name)
 		}
 	}
 	if len(given) != 1 {
-		return reins.Errorf(reins.CodeInvalidInput, "browser_fill needs exactly one of value, values and files")
+		return reins.Errorf(reins.CodeInvalidInput, "%s needs exactly one of %s", t.name(), listed(taken))
 	}
 	value := fields[given[0]]
 	delete(fields, given[0])
-	if given[0] == "files" {
+	switch given[0] {
+	case "files":
 		value, _ = json.Marshal(map[string]json.RawMessage{"artifacts": value})
+	case "secret":
+		value, _ = json.Marshal(map[string]json.RawMessage{"secret": value})
 	}
 	fields["value"] = value
 	return nil
 }
 
-func (t *tool) names(tabs bool) string {
+// listed is "a, b and c".
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func (t *tool) names(o offer) string {
 	var out []string
-	for _, p := range t.all(tabs) {
+	for _, p := range t.all(o) {
 		out = append(out, p.name)
 	}
 	if len(out) == 0 {
@@ -128,6 +160,13 @@ func (p parameter) lenient(value json.RawMessage) (json.RawMessage, error) {
 		}
 		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f == float64(int64(f)) {
 			return json.RawMessage(strconv.FormatInt(int64(f), 10)), nil
+		}
+	case number:
+		if isText {
+			value = json.RawMessage(strings.TrimSpace(quoted))
+		}
+		if f, err := strconv.ParseFloat(string(value), 64); err == nil && json.Unmarshal(value, &f) == nil {
+			return value, nil
 		}
 	case texts:
 		return p.list(value, quoted, isText)
@@ -172,6 +211,8 @@ func (k kind) article() string {
 		return "a text"
 	case integer:
 		return "a whole number"
+	case number:
+		return "a number"
 	case boolean:
 		return "true or false"
 	case point:

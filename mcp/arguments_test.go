@@ -19,7 +19,7 @@ import (
 func send(t *testing.T, tool, arguments string) ([]reins.Action, *sdk.CallToolResult) {
 	t.Helper()
 	lease := newFakeLease(nil)
-	c := connect(t, mcp.Options{Lease: give(lease), Tools: []string{"tabs"}}, nil)
+	c := connect(t, mcp.Options{Lease: give(lease), Tools: []string{"full"}, Secrets: true}, nil)
 	params := &sdk.CallToolParams{Name: tool}
 	if arguments != "" {
 		params.Arguments = json.RawMessage(arguments)
@@ -57,6 +57,23 @@ func TestArgumentsBecomeActions(t *testing.T) {
 		{"browser_fill", `{"ref":"f1e2","value":["a","b"]}`, reins.Fill{Ref: "f1e2", Value: reins.Value{Options: []string{"a", "b"}}}},
 		{"browser_fill", `{"ref":"f1e2","values":["a","b"]}`, reins.Fill{Ref: "f1e2", Value: reins.Value{Options: []string{"a", "b"}}}},
 		{"browser_fill", `{"ref":"f1e2","files":["art_1"]}`, reins.Fill{Ref: "f1e2", Value: reins.Value{Artifacts: []string{"art_1"}}}},
+		{"browser_fill", `{"ref":"f1e2","secret":"login.pin"}`, reins.Fill{Ref: "f1e2", Value: reins.SecretValue("login.pin")}},
+		{"browser_type", `{"ref":"f1e2","secret":"pin"}`, reins.Type{Ref: "f1e2", Secret: "pin"}},
+		{"browser_select_option", `{"ref":"f1e2","values":"Two"}`, reins.Fill{Ref: "f1e2", Value: reins.Value{Options: []string{"Two"}}}},
+		{"browser_upload", `{"ref":"f1e2","files":["art_1"],"tab":"t2"}`, reins.Fill{Tab: "t2", Ref: "f1e2", Value: reins.Value{Artifacts: []string{"art_1"}}}},
+		{"browser_hover", `{"ref":"f1e2","snapshot":true}`, reins.Hover{Ref: "f1e2", Waits: reins.Waits{Snapshot: true}}},
+		{"browser_drag", `{"ref":"f1e2","to":"f1e3"}`, reins.Drag{Ref: "f1e2", To: "f1e3"}},
+		{"browser_drag", `{"ref":"f1e2","by":{"x":-5,"y":0}}`, reins.Drag{Ref: "f1e2", By: &reins.Point{X: -5}}},
+		{"browser_scroll", `{"y":"400.5"}`, reins.Scroll{Y: 400.5}},
+		{"browser_scroll", `{"ref":"f1e2"}`, reins.Scroll{Ref: "f1e2"}},
+		{"browser_wait_for", `{"text":"Done","timeout_ms":500,"snapshot":true}`, reins.WaitFor{Text: "Done", Timeout: reins.Duration(500 * time.Millisecond), Snapshot: true}},
+		{"browser_wait_for", `{"ref":"f1e2","state":"enabled"}`, reins.WaitFor{Ref: "f1e2", State: "enabled"}},
+		{"browser_read", `{"max_bytes":2000,"cursor":"r1"}`, reins.Read{MaxBytes: 2000, Cursor: "r1"}},
+		{"browser_handle_dialog", `{}`, reins.Click{Ref: "dialog-accept"}},
+		{"browser_handle_dialog", `{"accept":false,"tab":"t2"}`, reins.Click{Tab: "t2", Ref: "dialog-dismiss"}},
+		{"browser_console", `{"level":"debug","all":"true"}`, reins.Console{Level: "debug", All: true}},
+		{"browser_network", `{"failed":true,"match":"/api"}`, reins.Network{Failed: true, Match: "/api"}},
+		{"browser_pdf", `{"landscape":true}`, reins.PDF{Landscape: true}},
 		{"browser_press", `{"key":"Control+A","ref":"f1e2"}`, reins.Press{Key: "Control+A", Ref: "f1e2"}},
 		{"browser_press", `{"key":5}`, reins.Press{Key: "5"}},
 		{"browser_list_tabs", `{}`, reins.ListTabs{}},

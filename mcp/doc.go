@@ -12,7 +12,8 @@
 //
 // Without a choice the list is exactly browser_navigate, browser_snapshot,
 // browser_screenshot, browser_click, browser_fill and browser_press. The toolset
-// "tabs" adds six more and a "tab" argument. Arguments are the fields of the
+// "tabs" adds six more and a "tab" argument; "full" adds all others, of which some
+// are other names for filling and clicking. Arguments are the fields of the
 // actions of package reins under their JSON names and become one by
 // [reins.DecodeAction], so that the rules about them live in one place. Only
 // spelling is forgiven: "true" for true, "3" for 3, a check box's true without

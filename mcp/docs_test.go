@@ -20,7 +20,7 @@ func TestGuideIsComplete(t *testing.T) {
 			rows[name] = rest
 		}
 	}
-	tools := list(t, "tabs")
+	tools := list(t, "full")
 	for _, tool := range tools {
 		row, ok := rows[tool.Name]
 		if !ok {

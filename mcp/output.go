@@ -21,9 +21,12 @@ type output struct {
 	Omitted int      `json:"omitted,omitempty"`
 	Cursor  string   `json:"cursor,omitempty"`
 
-	difference bool // Content is what changed
-	stays      bool // the page is where the client left it, so its text need not say where
+	difference bool   // Content is what changed
+	stays      bool   // the page is where the client left it, so its text need not say where
+	form       string // the language of Content, when it is no outline
+	what       string // what Content is then
 	picture    *reins.ScreenshotResult
+	paper      *reins.Artifact
 }
 
 // page is where the tab acted on is now.
@@ -81,7 +84,7 @@ type download struct {
 
 // newOutput takes from the result what concerns a client.
 func newOutput(a reins.Action, res *reins.Result) *output {
-	out := &output{Did: did(a, res), Notes: res.Notes, picture: res.Screenshot}
+	out := &output{Did: did(a, res), Notes: res.Notes, picture: res.Screenshot, paper: res.Document}
 	out.Page = newPage(res)
 	if c := res.Changes; c != nil {
 		out.Changes = newChanges(a, c)
@@ -99,6 +102,7 @@ func newOutput(a reins.Action, res *reins.Result) *output {
 	if res.Snapshot != nil {
 		out.read(res.Snapshot, wantsChanges(a))
 	}
+	out.passage(res)
 	return out
 }
 
@@ -151,7 +155,8 @@ func newTab(t reins.Tab) tab {
 // acts reports whether the verb is an input to the page, which settles.
 func acts(v reins.Verb) bool {
 	switch v {
-	case reins.VerbClick, reins.VerbFill, reins.VerbPress, reins.VerbType, reins.VerbPressKey:
+	case reins.VerbClick, reins.VerbFill, reins.VerbPress, reins.VerbType, reins.VerbPressKey,
+		reins.VerbHover, reins.VerbDrag, reins.VerbScroll:
 		return true
 	}
 	return false

@@ -23,6 +23,9 @@ type Options struct {
 	// Tools names toolsets ([Toolsets]) and single tools; empty is the default
 	// toolset.
 	Tools []string
+	// Secrets offers the argument "secret" of browser_fill and browser_type, for
+	// runtimes whose host supplies secrets (ACT-11).
+	Secrets bool
 	// SnapshotBytes is the size of snapshots that name none, within the bounds of
 	// the action; 0 is the default of the driver.
 	SnapshotBytes int
@@ -38,7 +41,7 @@ type Options struct {
 type Server struct {
 	options Options
 	tools   []*tool
-	tabs    bool // tabs can be named
+	offer   offer
 }
 
 // NewServer checks the options; it does no I/O. An unknown tool is invalid_input.
@@ -56,7 +59,7 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{options: o, tools: chosen, tabs: tabs}, nil
+	return &Server{options: o, tools: chosen, offer: offer{tabs: tabs, secrets: o.Secrets}}, nil
 }
 
 // instructions are what a client may put before its model.
@@ -103,7 +106,7 @@ func (s *Server) protocol(client *session) *sdk.Server {
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 	})
 	for _, t := range s.tools {
-		server.AddTool(t.description(s.tabs), client.handler(t))
+		server.AddTool(t.description(s.offer), client.handler(t))
 	}
 	client.addResources(server)
 	server.AddReceivingMiddleware(client.order.middleware)

@@ -134,7 +134,7 @@ func (s *session) handler(t *tool) sdk.ToolHandler {
 		defer stop()
 		res, err := s.call(ctx, t, req)
 		if err != nil {
-			return failure(err, s.server.tabs), nil
+			return failure(err, s.server.offer.tabs), nil
 		}
 		return res, nil
 	}
@@ -143,7 +143,7 @@ func (s *session) handler(t *tool) sdk.ToolHandler {
 func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	turn := s.order.turn(req)
 	defer turn.pass()
-	asked, err := t.decode(req.Params.Arguments, s.server.tabs)
+	asked, err := t.decode(req.Params.Arguments, s.server.offer)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +159,11 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 	tell := func(p reins.Progress) {
 		turn.pass() // it was admitted
 		progress.tell(p)
+	}
+	if asked.first != nil {
+		if _, err := lease.Do(ctx, reins.Call{Action: asked.first}); err != nil {
+			return nil, err
+		}
 	}
 	res, err := lease.Do(ctx, reins.Call{Action: s.sized(asked.action), Progress: tell})
 	if err != nil {
@@ -204,16 +209,16 @@ func (s *session) result(t *tool, req *sdk.CallToolRequest, out *output) *sdk.Ca
 	if !t.document {
 		res.StructuredContent = out
 	}
-	p := out.picture
-	if p == nil {
-		return res
+	stored := out.paper
+	if p := out.picture; p != nil {
+		stored = &p.Artifact
+		if len(p.Image) > 0 {
+			res.Content = append(res.Content, &sdk.ImageContent{Data: p.Image, MIMEType: p.MediaType})
+		}
 	}
-	if len(p.Image) > 0 {
-		res.Content = append(res.Content, &sdk.ImageContent{Data: p.Image, MIMEType: p.MediaType})
-	}
-	if knowsLinks(req.Session) {
+	if stored != nil && knowsLinks(req.Session) {
 		res.Content = append(res.Content, &sdk.ResourceLink{
-			URI: p.Artifact.URI(), Name: p.Artifact.Name, MIMEType: p.Artifact.MediaType, Size: &p.Artifact.Size,
+			URI: stored.URI(), Name: stored.Name, MIMEType: stored.MediaType, Size: &stored.Size,
 		})
 	}
 	return res

@@ -14,6 +14,7 @@ import (
 const (
 	ToolsetDefault = "default" // the six
 	ToolsetTabs    = "tabs"    // the six, six about tabs, and the tab argument
+	ToolsetFull    = "full"    // all tools there are
 )
 
 // kind is what an argument holds.
@@ -40,6 +41,7 @@ type parameter struct {
 // tool is one row of the table of tools.
 type tool struct {
 	verb        reins.Verb
+	called      string // when it is not named by its verb
 	title       string
 	about       string
 	parameters  []parameter
@@ -47,6 +49,8 @@ type tool struct {
 	idempotent  bool
 	additive    bool // not destructive
 	tabs        bool // belongs to the toolset of that name
+	full        bool // likewise
+	takesSecret bool // takes the secret argument where that is offered
 	takesTab    bool // takes the tab argument where that is offered
 	takesResult bool // "snapshot" is the door's own: read the page afterwards
 }
@@ -54,15 +58,19 @@ type tool struct {
 const refAbout = "ref from a snapshot"
 
 var (
-	tabParameter      = parameter{name: "tab", kind: text, about: "tab ID, default the ref's or selected one"}
-	snapshotParameter = parameter{name: "snapshot", kind: boolean, about: "also return what changed on the page"}
+	tabParameter      = parameter{name: "tab", kind: text, about: "default the selected one"}
+	secretParameter   = parameter{name: "secret", kind: text, about: "name of a secret to type instead; you never see it"}
+	snapshotParameter = parameter{name: "snapshot", kind: boolean, about: "also return what changed"}
 	waitParameter     = parameter{name: "wait", kind: text, about: "default domcontentloaded", enum: []string{"commit", "domcontentloaded", "load"}}
 	timeoutParameter  = parameter{name: "timeout_ms", kind: integer, about: "default 30000"}
 	keyParameter      = parameter{name: "key", kind: text, required: true, about: "Enter, Escape, Control+A, é"}
 )
 
 // tools is every tool, in the order in which they are listed.
-var tools = []tool{
+var tools = slices.Concat(commonTools, furtherTools)
+
+// commonTools are those of the toolset "tabs", the default six first.
+var commonTools = []tool{
 	{
 		verb: reins.VerbNavigate, title: "Go to a page", takesTab: true, takesResult: true,
 		about: "Load an address, or go back, forward, or reload. Returns the page's snapshot.",
@@ -108,7 +116,7 @@ var tools = []tool{
 		},
 	},
 	{
-		verb: reins.VerbFill, title: "Fill in a control", takesTab: true,
+		verb: reins.VerbFill, title: "Fill in a control", takesTab: true, takesSecret: true,
 		about: "Set a control to a value, replacing what it holds: text, date, number, list, check box, radio, file, rich text.",
 		parameters: []parameter{
 			{name: "ref", kind: text, required: true, about: refAbout},
@@ -154,7 +162,7 @@ var tools = []tool{
 		},
 	},
 	{
-		verb: reins.VerbType, title: "Type text", tabs: true, takesTab: true,
+		verb: reins.VerbType, title: "Type text", tabs: true, takesTab: true, takesSecret: true,
 		about: "Type text key by key into an element or into the focus, adding to what is there.",
 		parameters: []parameter{
 			{name: "text", kind: text, required: true, about: "what to type"},
@@ -169,12 +177,22 @@ var tools = []tool{
 	},
 }
 
-func (t *tool) name() string { return "browser_" + string(t.verb) }
+func (t *tool) name() string {
+	if t.called != "" {
+		return "browser_" + t.called
+	}
+	return "browser_" + string(t.verb)
+}
 
-// parameter returns the argument of that name; tabs says whether "tab" is
-// offered.
-func (t *tool) parameter(name string, tabs bool) (parameter, bool) {
-	for _, p := range t.all(tabs) {
+// offer is which arguments are offered that not every list has.
+type offer struct {
+	tabs    bool // "tab"
+	secrets bool // "secret"
+}
+
+// parameter returns the argument of that name.
+func (t *tool) parameter(name string, o offer) (parameter, bool) {
+	for _, p := range t.all(o) {
 		if p.name == name {
 			return p, true
 		}
@@ -182,11 +200,18 @@ func (t *tool) parameter(name string, tabs bool) (parameter, bool) {
 	return parameter{}, false
 }
 
-func (t *tool) all(tabs bool) []parameter {
-	if tabs && t.takesTab {
-		return append(slices.Clone(t.parameters), tabParameter)
+func (t *tool) all(o offer) []parameter {
+	all := slices.Clone(t.parameters)
+	if o.secrets && t.takesSecret {
+		if i := slices.IndexFunc(all, func(p parameter) bool { return p.name == "text" }); i >= 0 {
+			all[i].required = false // one of the two
+		}
+		all = append(all, secretParameter)
 	}
-	return t.parameters
+	if o.tabs && t.takesTab {
+		all = append(all, tabParameter)
+	}
+	return all
 }
 
 // choose returns the tools of the named toolsets and tools in the table's
@@ -203,8 +228,9 @@ func choose(names []string) (chosen []*tool, tabs bool, err error) {
 	}
 	for i := range tools {
 		t := &tools[i]
-		in := slices.Contains(names, t.name()) || slices.Contains(names, ToolsetTabs) ||
-			!t.tabs && slices.Contains(names, ToolsetDefault)
+		in := slices.Contains(names, t.name()) || slices.Contains(names, ToolsetFull) ||
+			!t.full && slices.Contains(names, ToolsetTabs) ||
+			!t.full && !t.tabs && slices.Contains(names, ToolsetDefault)
 		if in {
 			chosen = append(chosen, t)
 			tabs = tabs || t.tabs
@@ -214,7 +240,7 @@ func choose(names []string) (chosen []*tool, tabs bool, err error) {
 }
 
 // Toolsets lists the names of the toolsets.
-func Toolsets() []string { return []string{ToolsetDefault, ToolsetTabs} }
+func Toolsets() []string { return []string{ToolsetDefault, ToolsetTabs, ToolsetFull} }
 
 // Verbs returns the verbs that the named toolsets and tools need, for the
 // registration of a resource that they are to act on (CAP-7). No name means the
@@ -230,19 +256,22 @@ func Verbs(names []string) ([]reins.Verb, error) {
 		if t.takesResult {
 			verbs = append(verbs, reins.VerbSnapshot)
 		}
+		if t.called == "handle_dialog" {
+			verbs = append(verbs, reins.VerbFill) // of a prompt
+		}
 	}
 	slices.Sort(verbs)
 	return slices.Compact(verbs), nil
 }
 
 // description is the tool as a client is told of it (MCP-4).
-func (t *tool) description(tabs bool) *sdk.Tool {
+func (t *tool) description(o offer) *sdk.Tool {
 	destructive := !t.additive && !t.verb.ReadOnly()
 	out := &sdk.Tool{
 		Name:        t.name(),
 		Title:       t.title,
 		Description: t.about,
-		InputSchema: t.inputSchema(tabs),
+		InputSchema: t.inputSchema(o),
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint:    t.verb.ReadOnly(),
 			DestructiveHint: &destructive,
@@ -294,10 +323,10 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-func (t *tool) inputSchema(tabs bool) schema {
+func (t *tool) inputSchema(o offer) schema {
 	closed := false
 	out := schema{Type: "object", Properties: properties{}, Additional: &closed}
-	for _, p := range t.all(tabs) {
+	for _, p := range t.all(o) {
 		s := schema{Type: p.kind, Description: p.about, Enum: p.enum}
 		switch p.kind {
 		case texts:
@@ -317,6 +346,9 @@ func (t *tool) inputSchema(tabs bool) schema {
 // outputSchema says what the structured content holds, without demanding any of
 // it: a failure has other fields.
 func (t *tool) outputSchema() schema {
+	if t.full { // as with the others; to say so again would cost each client
+		return schema{Type: "object"}
+	}
 	out := schema{Type: "object", Properties: properties{
 		{"did", schema{Type: text}},
 		{"page", schema{Type: "object"}},
@@ -327,7 +359,7 @@ func (t *tool) outputSchema() schema {
 	if t.verb == reins.VerbListTabs {
 		out.Properties = append(out.Properties, property{"tabs", schema{Type: "array", Items: &schema{Type: "object"}}})
 	}
-	if _, has := t.parameter("snapshot", false); has {
+	if _, has := t.parameter("snapshot", offer{}); has {
 		out.Properties = append(out.Properties, property{"page_content", schema{Type: text}})
 	}
 	return out

@@ -15,6 +15,13 @@ import (
 
 var six = []string{"browser_navigate", "browser_snapshot", "browser_screenshot", "browser_click", "browser_fill", "browser_press"}
 
+// further are the tools of the toolset "full" beyond "tabs"; the one that asks
+// for a person is not offered by a runtime without people.
+var further = []string{
+	"browser_select_option", "browser_hover", "browser_drag", "browser_scroll", "browser_upload", "browser_wait_for",
+	"browser_read", "browser_handle_dialog", "browser_console", "browser_network", "browser_pdf",
+}
+
 func list(t *testing.T, tools ...string) []*sdk.Tool {
 	t.Helper()
 	c := connect(t, mcp.Options{Lease: give(newFakeLease(nil)), Tools: tools}, nil)
@@ -46,6 +53,8 @@ func TestToolsAreExactlyThoseChosen(t *testing.T) {
 		{nil, six},
 		{[]string{"default"}, six},
 		{[]string{"tabs"}, append(slices.Clone(six), tabs...)},
+		{[]string{"full"}, slices.Concat(six, tabs, further)},
+		{[]string{"default", "browser_read", "browser_handle_dialog"}, append(slices.Clone(six), "browser_read", "browser_handle_dialog")},
 		{[]string{"browser_type", "browser_snapshot"}, []string{"browser_snapshot", "browser_type"}},
 		{[]string{"default", "browser_list_tabs"}, append(slices.Clone(six), "browser_list_tabs")},
 	} {
@@ -73,6 +82,12 @@ func TestVerbsOfTools(t *testing.T) {
 	if got, _ := mcp.Verbs([]string{"tabs"}); len(got) != 12 {
 		t.Errorf("tabs: %v, want 12", got)
 	}
+	if got, _ := mcp.Verbs([]string{"full"}); len(got) != len(reins.AgentVerbs()) {
+		t.Errorf("full: %v, want all of %v", got, reins.AgentVerbs())
+	}
+	if got, _ := mcp.Verbs([]string{"browser_handle_dialog"}); !slices.Equal(got, []reins.Verb{reins.VerbClick, reins.VerbFill}) {
+		t.Errorf("handle_dialog: %v", got)
+	}
 	if _, err := mcp.Verbs([]string{"browser_eval"}); reins.CodeOf(err) != reins.CodeInvalidInput {
 		t.Errorf("unknown: %v", err)
 	}
@@ -91,14 +106,50 @@ func TestDefaultListIsCheap(t *testing.T) {
 	}
 }
 
+// The whole list is cheap as well.
+func TestFullListIsCheap(t *testing.T) {
+	body, err := json.Marshal(map[string]any{"tools": list(t, "full")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(body))
+	if len(body) > 15_700 {
+		t.Errorf("the full list has %d bytes, above 15700", len(body))
+	}
+}
+
+// ACT-11: the argument for secrets is there where the host supplies some, and
+// nowhere else.
+func TestSecretArgument(t *testing.T) {
+	for _, secrets := range []bool{false, true} {
+		c := connect(t, mcp.Options{Lease: give(newFakeLease(nil)), Tools: []string{"full"}, Secrets: secrets}, nil)
+		res, err := c.ListTools(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range res.Tools {
+			input := tool.InputSchema.(map[string]any)
+			_, has := input["properties"].(map[string]any)["secret"]
+			if want := secrets && (tool.Name == "browser_fill" || tool.Name == "browser_type"); has != want {
+				t.Errorf("secrets %v: %s has it: %v", secrets, tool.Name, has)
+			}
+			checkSchema(t, tool.Name, input)
+		}
+		refused := call(t, c, "browser_fill", map[string]any{"ref": "f1e1", "secret": "pin"}).IsError
+		if refused == secrets {
+			t.Errorf("secrets %v: refused %v", secrets, refused)
+		}
+	}
+}
+
 // MCP-4: every tool has a title, annotations and schemas of the kind that common
 // clients and model services take.
 func TestSchemasAreTakenByClients(t *testing.T) {
-	for _, tool := range list(t, "tabs") {
+	for _, tool := range list(t, "full") {
 		if tool.Title == "" || tool.Description == "" || len(tool.Description) > 1024 || tool.Annotations == nil {
 			t.Errorf("%s: title %q, description %q, annotations %v", tool.Name, tool.Title, tool.Description, tool.Annotations)
 		}
-		document := tool.Name == "browser_snapshot" || tool.Name == "browser_screenshot"
+		document := slices.Contains([]string{"browser_snapshot", "browser_screenshot", "browser_read", "browser_console", "browser_network", "browser_pdf"}, tool.Name)
 		if (tool.OutputSchema == nil) != document {
 			t.Errorf("%s: output schema %v", tool.Name, tool.OutputSchema)
 		}

@@ -45,7 +45,8 @@ Started as root, it becomes an ordinary user first.`,
 		Example: `  claude mcp add reins -- reins mcp
   reins mcp --allow 127.0.0.1:3000          it may also reach your own server
   reins mcp --allow 10.1.0.0/16             or a network
-  reins mcp --tools tabs                    tools for several tabs`,
+  reins mcp --tools tabs                    tools for several tabs
+  reins mcp --tools full                    all tools: drag, wait, read, PDF and more`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, s, err := f.check(io)
