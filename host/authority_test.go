@@ -19,7 +19,7 @@ func bubble(t *testing.T, o bubbleOptions, f func(t *testing.T, w *world, r *res
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dir, o.hooks, o.limits)
+		w := newWorldOf(t, Options{Dir: dir, Hooks: o.hooks, Limits: o.limits, Spares: o.spares})
 		defer w.host.Stop(context.Background()) // a failed test must not keep the bubble
 		r := w.register(t, o.spec)
 		f(t, w, r)
@@ -34,6 +34,7 @@ type bubbleOptions struct {
 	hooks  reins.Hooks
 	limits reins.Limits
 	spec   reins.BrowserSpec
+	spares int
 }
 
 var (

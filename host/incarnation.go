@@ -65,6 +65,7 @@ func (r *resource) ensureLocked(s *state) *incarnation {
 	inc := &incarnation{
 		r: r, number: s.count, up: make(chan struct{}), ended: make(chan struct{}),
 		want: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{}),
+		body: &body{gen: r.gen, spec: r.spec, key: r.key, number: s.count},
 	}
 	inc.last.Numbers = s.numbers
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
@@ -140,7 +141,7 @@ func (inc *incarnation) start() (err error) {
 // embody takes a spare that is what the resource needs (CELL-11), else builds a
 // body.
 func (inc *incarnation) embody() error {
-	r := inc.r
+	r, empty := inc.r, inc.body
 	if spare := r.gen.spares.claim(r.spec); spare != nil {
 		inc.body = spare
 		err := inc.inherit()
@@ -149,10 +150,10 @@ func (inc *incarnation) embody() error {
 		}
 		r.gen.host.log.Warn("a spare browser was of no use", "resource", r.key.String(), "err", err)
 		if err := inc.clean(nil); err != nil {
-			return err
+			return err // it is cleaned up again like any other
 		}
+		inc.body = empty
 	}
-	inc.body = &body{gen: r.gen, spec: r.spec, key: r.key, number: inc.number}
 	audit := func(d egress.Decision) { r.passed(inc.number, d) }
 	if err := inc.build(inc.ctx, inc.last.Numbers, audit); err != nil {
 		return err

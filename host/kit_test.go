@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -51,8 +52,11 @@ type world struct {
 
 	mu        sync.Mutex
 	next      map[string]behaviour // what the next of a kind does: "cell", "link", "do", "close", "door", "room"
+	each      map[string]behaviour // what all others of a kind do
+	asked     map[string]int       // how often
 	cells     []*fakeCell
 	links     []*fakeLink
+	doors     []*fakeDoor
 	rooms     int // open
 	acted     []string
 	wrong     []string // violations seen on the way
@@ -68,12 +72,10 @@ type world struct {
 func (w *world) take(kind string) behaviour {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asked[kind]++
 	b := w.next[kind]
 	delete(w.next, kind)
-	if b == "" {
-		return fine
-	}
-	return b
+	return cmp.Or(b, w.each[kind], fine)
 }
 
 func (w *world) set(kind string, b behaviour) {
@@ -106,7 +108,7 @@ func newWorld(t tb, dir string, hooks reins.Hooks, limits reins.Limits) *world {
 // newWorldOf does so with whatever o says besides.
 func newWorldOf(t tb, o Options) *world {
 	t.Helper()
-	w := &world{dir: o.Dir, next: map[string]behaviour{}, running: map[lane]int{}}
+	w := &world{dir: o.Dir, next: map[string]behaviour{}, asked: map[string]int{}, running: map[lane]int{}}
 	if o.Hooks.Authorize == nil {
 		o.Hooks.Authorize = allow
 	}
@@ -128,7 +130,11 @@ func newWorldOf(t tb, o Options) *world {
 		open:  w.open,
 		drive: w.drive,
 		door: func(o egress.Options) (door, error) {
-			return &fakeDoor{w: w, refuse: o.Refuse, closed: make(chan struct{})}, nil
+			d := &fakeDoor{w: w, refuse: o.Refuse, closed: make(chan struct{})}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.doors = append(w.doors, d)
+			return d, nil
 		},
 	}
 	if err := h.Start(context.Background()); err != nil {
@@ -314,6 +320,20 @@ func (w *world) stop(t tb) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, d := range w.doors {
+		select {
+		case <-d.closed:
+		default:
+			t.Fatal("a door is open")
+		}
+	}
+	for _, l := range w.links {
+		select {
+		case <-l.done:
+		default:
+			t.Fatal("a driver is left")
+		}
+	}
 	if len(w.wrong) > 0 {
 		t.Fatalf("violations: %v", w.wrong)
 	}
