@@ -213,6 +213,11 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		cdp.Prepare(page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true}),
 		cdp.Prepare(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 	)
+	if l := b.settings.Locale; l != "" && l != "en-US" {
+		// In the form of ICU. It holds for the whole process, so that a second
+		// session of one is refused, which does no harm.
+		requests = append(requests, cdp.Prepare(emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: strings.ReplaceAll(l, "-", "_")}))
+	}
 	if !whole {
 		return requests
 	}
