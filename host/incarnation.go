@@ -117,16 +117,6 @@ func (inc *incarnation) stopLocked(s *state, cause *reins.Error) bool {
 	return true
 }
 
-// over reports whether nothing of it is left.
-func (inc *incarnation) over() bool {
-	select {
-	case <-inc.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // start gets the incarnation a body and makes it known. What there is of it
 // then is taken down by takeDown, whether or not it succeeds.
 func (inc *incarnation) start() (err error) {
