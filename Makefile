@@ -1,7 +1,7 @@
 # Everything goes through here; `make help` lists it. `make run` and `make test`
 # prepare a fresh Debian or Ubuntu machine first (see scripts/setup).
 
-GO     ?= go
+GO     ?= scripts/go
 AS     := $(CURDIR)/scripts/as-user
 TESTS  ?= ./...
 FLAGS  ?=
