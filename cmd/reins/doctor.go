@@ -32,8 +32,8 @@ func newDoctor(io stdio) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what a browser needs on this machine",
 		Long: `Checks everything that a browser needs (user, namespaces, sandbox, Chromium,
-fonts, directory, memory control, time) and prints each with its remedy. Ends
-with 3 when something keeps browsers from starting.`,
+fonts, directory, lock, memory control, time) and prints each with its remedy.
+Ends with 3 when something keeps browsers from starting.`,
 		Example: "  reins doctor\n  reins doctor --json\n  sudo reins doctor --run-as agent",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
