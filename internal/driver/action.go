@@ -44,10 +44,13 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 		return b.askPlace(ctx, t, cmd)
 	}
 	x := &action{tab: t, cmd: cmd, fx: b.begin(t), reply: &Reply{}}
+	x.fx.of(b, cmd.Lease)
 	defer x.fx.end(b)
 	err = b.perform(ctx, x)
 	if ctx.Err() != nil && err != nil {
-		b.quiet(x)
+		if !cmd.Action.Verb().ReadOnly() { // reading sets nothing off
+			b.quiet(x)
+		}
 		return nil, reins.ContextError(ctx)
 	}
 	if err != nil {

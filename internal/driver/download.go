@@ -22,8 +22,10 @@ type download struct {
 	reason   string
 	size     int64
 	tab      *tab
-	holders  int  // actions under way that will report it
-	reported bool // as finished, in a reply or an event
+	total    int64  // bytes it will have; 0 is unknown
+	lease    string // whose action began it
+	holders  int    // actions under way that will report it
+	reported bool   // as finished, in a reply or an event
 }
 
 func (d *download) describe() reins.Download {
@@ -73,6 +75,7 @@ func (b *browser) downloadBeginsLocked(v protobrowser.EventDownloadWillBegin) {
 		if of {
 			fx.downloads = append(fx.downloads, d)
 			d.holders++
+			d.lease = cmp.Or(d.lease, fx.lease)
 		}
 	}
 }
@@ -91,7 +94,7 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	if d == nil || d.state != downloadRunning {
 		return
 	}
-	d.size = int64(v.ReceivedBytes)
+	d.size, d.total = int64(v.ReceivedBytes), int64(v.TotalBytes)
 	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes) > float64(most) {
 		if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
 			b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(d.url), Size: d.size}})
@@ -119,7 +122,8 @@ func (b *browser) tellDownloadLocked(d *download) {
 		return
 	}
 	d.reported = true
-	e := Event{Kind: "download", Note: d.state}
+	shown := d.describe()
+	e := Event{Kind: "download", Note: d.state, Lease: d.lease, Download: &shown}
 	if d.tab != nil {
 		e.Tab = d.tab.infoLocked()
 	}

@@ -98,6 +98,66 @@ func testDownloads(t *testing.T, engine reins.Engine) {
 	waitFor(t, "the events of the slow downloads", func() bool { return strings.Count(b.kinds(), "download") == 3 })
 }
 
+// ACT-10, ACT-6: a press waits for the small download that it began, however it
+// was begun; the end of one that takes longer is told with the lease whose action
+// began it.
+func TestPressedDownload(t *testing.T) {
+	release := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<a href=/file?1>plain</a> <a href=/file?2 download>marked</a> <a href=/file?3 target=_blank>window</a> <a href=/slow>slow</a>`)
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/zip") // not looked into first
+		w.Header().Set("Content-Disposition", "attachment; filename=file.zip")
+		fmt.Fprint(w, "first")
+		w.(http.Flusher).Flush()
+		rest := time.NewTimer(400 * time.Millisecond)
+		defer rest.Stop()
+		<-rest.C
+		fmt.Fprint(w, "rest")
+	})
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/zip")
+		w.Header().Set("Content-Disposition", "attachment; filename=slow.zip")
+		fmt.Fprint(w, "first")
+		w.(http.Flusher).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	s := serve(t, mux)
+	b := newBrowser(t, reins.EngineShell)
+	b.open(t, s.URL+"/")
+	home := b.tabNow().id
+	for _, name := range []string{"plain", "marked", "window"} {
+		b.act(t, reins.SelectTab{Tab: home})
+		r := b.act(t, reins.Click{Ref: refTo(t, b.see(t), name)})
+		if len(r.Downloads) != 1 || r.Downloads[0].Size != 9 || len(r.Result.Changes.Downloads) != 1 || r.Result.Changes.Downloads[0].State != "completed" {
+			t.Errorf("%s: downloads %+v, changes %+v", name, r.Downloads, r.Result.Changes)
+		}
+	}
+	b.act(t, reins.SelectTab{Tab: home})
+	settle := reins.Duration(400 * time.Millisecond)
+	r := b.act(t, reins.Click{Ref: refTo(t, b.see(t), "slow"), Waits: reins.Waits{Settle: &settle}})
+	if c := r.Result.Changes; len(c.Downloads) != 1 || c.Downloads[0].State != "in_progress" || !c.Settled {
+		t.Errorf("slow: %+v", c)
+	}
+	close(release)
+	waitFor(t, "the event of the slow download", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, e := range b.events {
+			if e.Kind == "download" {
+				return e.Lease == "lease" && e.Saved != nil && e.Download != nil && e.Download.Name == "slow.zip" && e.Download.State == "completed"
+			}
+		}
+		return false
+	})
+}
+
 // ACT-10: a download above the bound is cancelled, and why is said.
 func TestDownloadAboveBound(t *testing.T) {
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

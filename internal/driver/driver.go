@@ -116,4 +116,7 @@ type Event struct {
 	Tab   reins.Tab `json:"tab"`
 	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action; for "discarded", a file to delete unread
 	Note  string    `json:"note,omitempty"`
+
+	Lease    string          `json:"lease,omitempty"`    // whose action began the download; empty when none did
+	Download *reins.Download `json:"download,omitempty"` // how it ended
 }

@@ -9,6 +9,7 @@ import (
 // effects collects what happens in the browser while one action runs (ACT-7).
 // Its fields are guarded by browser.mu.
 type effects struct {
+	lease      string // whose action it is
 	tab        *tab
 	background bool      // what the action opens is meant to stay in the background
 	opens      target.ID // the target that the action itself makes
@@ -34,6 +35,13 @@ func (b *browser) begin(t *tab) *effects {
 	}
 	b.effects[fx] = struct{}{}
 	return fx
+}
+
+// of says whose action it is.
+func (fx *effects) of(b *browser, lease string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fx.lease = lease
 }
 
 // inBackground says that tabs which the action opens stay unselected.

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +100,10 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 		}
 	case page.FrameRequestedNavigation.Method:
 		v, ok := cdp.Is(e, page.FrameRequestedNavigation)
+		if ok && v.Disposition == page.ClientNavigationDispositionDownload {
+			s.files++
+			return true
+		}
 		if !ok || v.Disposition != page.ClientNavigationDispositionCurrentTab {
 			return false
 		}
@@ -389,7 +394,7 @@ func (s *settling) opened(ctx context.Context) error {
 	windows, pages, files := s.windows, s.pages, s.files
 	s.mu.Unlock()
 	if windows+files == 0 {
-		return nil
+		return s.landed(ctx)
 	}
 	short, cancel := context.WithTimeout(ctx, comesSoon)
 	defer cancel()
@@ -402,6 +407,31 @@ func (s *settling) opened(ctx context.Context) error {
 		}
 		return len(s.fx.opened)+len(s.fx.notes) >= windows && there+len(s.fx.notes)+len(s.fx.downloads) >= pages &&
 			len(s.fx.downloads) >= files || s.tab.blockedLocked() != nil
+	})
+	if err != nil && (ctx.Err() != nil || short.Err() == nil) {
+		return err
+	}
+	return s.landed(ctx)
+}
+
+// soonLanded is how large a download may be that is waited for; larger ones are
+// told when they end.
+const soonLanded = 8 << 20
+
+// landed waits until the small downloads that the action began have ended, for
+// three quarters of what is left of the bound: one that takes longer does not
+// make the page one that is busy.
+func (s *settling) landed(ctx context.Context) error {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, time.Until(end)*3/4)
+	defer cancel()
+	err := s.tab.b.await(short, func() bool {
+		return s.tab.blockedLocked() != nil || !slices.ContainsFunc(s.fx.downloads, func(d *download) bool {
+			return d.state == downloadRunning && d.total <= soonLanded
+		})
 	})
 	if err != nil && ctx.Err() == nil && short.Err() != nil {
 		return nil
