@@ -23,12 +23,20 @@ import (
 // killed; its value is the runtime directory. Only this file reads it.
 const crashVariable = "REINS_TEST_CRASH_DIR"
 
+// idleVariable, when set besides, makes it one that only keeps spares.
+const idleVariable = "REINS_TEST_CRASH_IDLE"
+
 // embed is such a program: it starts a runtime and keeps a browser busy.
 func embed(dir string) error {
 	ctx := context.Background()
 	srv := httptest.NewServer(html(`<title>Busy</title><button onclick="n.textContent = +n.textContent + 1">More</button><p id=n>0</p>
 <script>setInterval(() => { localStorage.x = Math.random(); fetch('/x?' + Math.random()) }, 5)</script>`))
-	h, err := New(Options{Dir: dir, Hooks: reins.Hooks{Authorize: allow}, Backends: []cell.Backend{process.New(process.Options{})}})
+	o := Options{Dir: dir, Hooks: reins.Hooks{Authorize: allow}, Backends: []cell.Backend{process.New(process.Options{})}}
+	idle := os.Getenv(idleVariable) != ""
+	if idle {
+		o.Spares = 2
+	}
+	h, err := New(o)
 	if err != nil {
 		return err
 	}
@@ -36,6 +44,9 @@ func embed(dir string) error {
 		return err
 	}
 	fmt.Println("started")
+	if idle {
+		return keepSpares(h)
+	}
 	policy := reins.EgressPolicy{AllowPrivate: []string{strings.TrimPrefix(srv.URL, "http://")}}
 	if _, err := h.Register(ctx, reins.Registration{Key: key1, Attachment: attached(1), Spec: reins.BrowserSpec{Egress: policy}}); err != nil {
 		return err
@@ -67,6 +78,37 @@ func embed(dir string) error {
 		if _, err := l.Do(ctx, reins.Call{Action: reins.Screenshot{}}); err != nil && reins.CodeOf(err) != reins.CodeQuotaExceeded {
 			return err
 		}
+	}
+}
+
+// keepSpares says when all of a host's spares are there, and nothing more.
+func keepSpares(h *Host) error {
+	for range time.Tick(10 * time.Millisecond) {
+		p := h.gen.spares
+		p.mu.Lock()
+		n := len(p.ready)
+		p.mu.Unlock()
+		if n == p.want {
+			fmt.Println("idle")
+			<-h.Done()
+			break
+		}
+	}
+	return fmt.Errorf("the runtime has ended")
+}
+
+// TestCrashSpares kills a program that keeps spares, while it starts them and
+// once they are there: they end with it like any other (CELL-5, CELL-11).
+func TestCrashSpares(t *testing.T) {
+	t.Setenv(idleVariable, "yes")
+	dir, backend := filepath.Join(t.TempDir(), "runtime"), process.New(process.Options{})
+	for i := range 4 {
+		when, after := "started", rand.N(900*time.Millisecond)
+		if i%2 == 1 {
+			when, after = "idle", 0
+		}
+		crashOnce(t, dir, when, after)
+		again(t, dir, backend)
 	}
 }
 

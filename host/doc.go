@@ -27,11 +27,14 @@
 // # Lives
 //
 // A generation owns its resources, a resource at most one incarnation, an
-// incarnation its cell, egress door and directories and one connection at a
-// time. An incarnation is one goroutine that starts it, watches it, reconnects
-// its driver and takes it down in the reverse order of building; it is over
-// when nothing of it is left. A caller's context ends the caller's wait, never
-// a start, a stop or a clean-up that others may wait for too.
+// incarnation its body (cell, egress door, directories) and one connection at a
+// time. A body is built for nobody, with a door that refuses everything, and
+// then owned: at once by the incarnation that waits for it, or later when it is
+// a spare that the generation keeps for the next one (CELL-11). An incarnation
+// is one goroutine that starts it, watches it, reconnects its driver and takes
+// it down in the reverse order of building; it is over when nothing of it is
+// left. A caller's context ends the caller's wait, never a start, a stop or a
+// clean-up that others may wait for too.
 //
 // # Back-pressure
 //
