@@ -12,6 +12,8 @@ var (
 	scriptName string
 	//go:embed js/state.js
 	scriptState string
+	//go:embed js/kinds.js
+	scriptKinds string
 	//go:embed js/walk.js
 	scriptWalk string
 	//go:embed js/act.js
@@ -33,7 +35,7 @@ var (
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptWalk +
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk +
 	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.

@@ -1,5 +1,5 @@
 // The eyes and hands of the driver in one document. These files run, joined in
-// the order base, role, name, state, walk, act, control, world, in an isolated
+// the order base, role, name, state, kinds, walk, act, control, world, in an isolated
 // world of every frame: the page sees none of it. Reading never changes the page: no
 // attribute, focus, scroll, style or event.
 'use strict';
@@ -84,8 +84,10 @@ const contentsOf = (el) => {
 };
 
 const attr = (el, name) => el.getAttribute(name);
-// squeeze makes white space and control characters one space each run.
-const squeeze = (s) => s.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
+// squeeze makes white space and control characters one space each run. Most
+// text has nothing to squeeze, and is left as it is.
+const UNEVEN = /[^\S ]|[\u0000-\u001f\u007f-\u009f]|  |^ | $/;
+const squeeze = (s) => UNEVEN.test(s) ? s.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim() : s;
 const PAGE_STRING = 2048;
 
 // bound cuts a page-made string, never through a character.

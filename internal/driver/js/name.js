@@ -10,10 +10,14 @@ const NO_NAME = new Set(['caption', 'code', 'deletion', 'emphasis', 'generic', '
 const sheetFacts = new WeakMap();
 const GENERATED = /::?(before|after)\b/i;
 
+// SILENT is content that says nothing: none, or the signs of an icon font, of
+// which a sheet may have thousands.
+const SILENT = /^(none|normal|"[\ue000-\uf8ff]*"|'')$/;
+
 const readRules = (rules, out) => {
   for (const rule of rules) {
     if (rule.selectorText !== undefined) {
-      if (GENERATED.test(rule.selectorText) && rule.style.content && !/^(none|normal|""|'')$/.test(rule.style.content)) {
+      if (GENERATED.test(rule.selectorText) && rule.style.content && !SILENT.test(rule.style.content)) {
         if (rule.parentRule && rule.parentRule.selectorText !== undefined) out.all = true;
         for (const s of rule.selectorText.split(',')) if (GENERATED.test(s)) out.selectors.push(s.replace(/::?(before|after)\b/gi, '').trim() || '*');
       }

@@ -19,16 +19,19 @@ const INPUT_ROLES = {
   range: 'slider', number: 'spinbutton', file: 'file', color: 'color', hidden: '',
 };
 
-const SIMPLE = {
+const SIMPLE = new Map(Object.entries({
+  div: 'generic', span: 'generic', a: null, area: null, aside: null, header: null, footer: null, form: null, section: null,
+  img: null, input: null, li: null, select: null, summary: null, table: null, tbody: 'generic', thead: 'generic',
+  tfoot: 'generic', tr: null, td: null, th: null, svg: null, embed: 'iframe', object: 'iframe',
   article: 'article', blockquote: 'blockquote', button: 'button', caption: 'caption', code: 'code', dd: 'definition',
   del: 'deletion', details: 'group', dfn: 'term', dialog: 'dialog', dt: 'term', em: 'emphasis', fieldset: 'group',
   figcaption: 'caption', figure: 'figure', h1: 'heading', h2: 'heading', h3: 'heading', h4: 'heading', h5: 'heading',
   h6: 'heading', hr: 'separator', ins: 'insertion', legend: 'legend', main: 'main', mark: 'mark', math: 'math',
   menu: 'list', meter: 'meter', nav: 'navigation', ol: 'list', optgroup: 'group', option: 'option', output: 'status',
   p: 'paragraph', progress: 'progressbar', search: 'search', strong: 'strong', sub: 'subscript', sup: 'superscript',
-  summary: 'button', textarea: 'textbox', time: 'time', ul: 'list', iframe: 'iframe', frame: 'iframe',
+  textarea: 'textbox', time: 'time', ul: 'list', iframe: 'iframe', frame: 'iframe',
   canvas: 'canvas', video: 'video', audio: 'audio', address: 'group', hgroup: 'group',
-};
+}));
 
 const focusable = (el, tag) => {
   if (el.hasAttribute('tabindex')) return true;
@@ -50,7 +53,7 @@ const named = (el) => (attr(el, 'aria-label') || '').trim() || (attr(el, 'aria-l
 const inputRole = (el) => {
   const type = el.type;
   if (type in INPUT_ROLES) return type === 'checkbox' && el.hasAttribute('switch') ? 'switch' : INPUT_ROLES[type];
-  const list = el.list !== null && /^(text|search|tel|url|email)$/.test(type);
+  const list = el.hasAttribute('list') && el.list !== null && /^(text|search|tel|url|email)$/.test(type);
   if (list) return 'combobox';
   return type === 'search' ? 'searchbox' : 'textbox';
 };
@@ -121,8 +124,10 @@ const svgNamed = (el) => {
 };
 
 const nativeRole = (el, tag) => {
+  const known = SIMPLE.get(tag);
+  if (known) return known;
+  if (known === undefined) return 'generic';
   switch (tag) {
-    case 'div': case 'span': return 'generic';
     case 'a': return el.hasAttribute('href') || el.hasAttribute('xlink:href') ? 'link' : 'generic';
     case 'area': return el.hasAttribute('href') ? 'link' : 'generic';
     case 'aside': return !sectioned(el) || named(el) ? 'complementary' : 'generic';
@@ -144,12 +149,10 @@ const nativeRole = (el, tag) => {
     case 'select': return el.multiple || el.size > 1 ? 'listbox' : 'combobox';
     case 'summary': return el.parentElement?.localName === 'details' ? 'button' : 'generic';
     case 'table': return layoutTable(el) ? 'generic' : 'table';
-    case 'tbody': case 'thead': case 'tfoot': return 'generic';
     case 'tr': case 'td': case 'th': return tablePart(el, tag);
     case 'svg': return svgNamed(el) ? 'img' : 'generic';
-    case 'embed': case 'object': return 'iframe';
   }
-  return Object.hasOwn(SIMPLE, tag) ? SIMPLE[tag] : 'generic';
+  return 'generic';
 };
 
 const roleOf = (el, tag = el.localName) => {

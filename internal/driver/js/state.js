@@ -5,12 +5,26 @@ const quoted = (s) => '"' + bound(squeeze(String(s)), 300).replace(/[\\"]/g, '\\
 
 const isTrue = (el, name) => attr(el, name) === 'true';
 
-const disabledHere = (el, tag) => isTrue(el, 'aria-disabled') ||
-  ((tag === 'button' || tag === 'input' || tag === 'select' || tag === 'textarea' || tag === 'option' || tag === 'optgroup' ||
-    tag === 'fieldset') && el.matches(':disabled'));
+const disabledHere = (el, tag) => {
+  switch (tag) {
+    case 'button': case 'input': case 'select': case 'textarea':
+      if (el.disabled || ((!trip || trip.fieldsets) && el.matches(':disabled'))) return true;
+      break;
+    case 'option': case 'optgroup': case 'fieldset':
+      if (el.matches(':disabled')) return true;
+  }
+  return isTrue(el, 'aria-disabled');
+};
 
-const states = (el, tag, role, disabled) => {
+// states prints them; plain is an element without attributes.
+const states = (el, tag, role, disabled, plain = false) => {
   let s = '';
+  if (plain && tag !== 'input' && tag !== 'select' && tag !== 'textarea') {
+    if (disabled) s = ' [disabled]';
+    if (tag === 'summary' && role === 'button') s += el.parentElement.open ? ' [expanded]' : ' [collapsed]';
+    else if (role === 'heading') s += ' [level=' + tag[1] + ']';
+    return s;
+  }
   if (CHECKABLE.has(role)) {
     if (tag === 'input') s += el.indeterminate ? ' [checked=mixed]' : el.checked ? ' [checked]' : '';
     else {
@@ -39,13 +53,16 @@ const states = (el, tag, role, disabled) => {
 
 const inputStates = (el) => {
   let s = '';
-  if (/^(date|time|month|week|datetime-local)$/.test(el.type)) s += ' [type=' + el.type + ']';
-  if (el.type === 'range' || el.type === 'number') {
-    if (el.min) s += ' [min=' + quoted(el.min) + ']';
-    if (el.max) s += ' [max=' + quoted(el.max) + ']';
+  const type = el.type;
+  switch (type) {
+    case 'date': case 'time': case 'month': case 'week': case 'datetime-local': return ' [type=' + type + ']';
+    case 'range': case 'number':
+      if (el.min) s += ' [min=' + quoted(el.min) + ']';
+      if (el.max) s += ' [max=' + quoted(el.max) + ']';
+      return s;
+    case 'file': return el.accept ? ' [accept=' + quoted(el.accept) + ']' : '';
   }
-  if (el.type === 'file' && el.accept) s += ' [accept=' + quoted(el.accept) + ']';
-  return s;
+  return '';
 };
 
 const ariaStates = (el, role, before) => {
@@ -99,7 +116,17 @@ const shownValue = (el, tag, role) => {
 const masked = (el) => el.value !== '' && !/^(none|)$/.test(getComputedStyle(el).webkitTextSecurity);
 const lines = (s) => s === '' ? '' : bound(s).replace(/\t/g, ' ').replace(/\r\n?|\n/g, '\u2028').replace(/[\u0000-\u001f\u007f]/g, ' ');
 
+// PLAIN_PATH is an address as it stands in most links of a site: resolving it
+// would only put the origin in front.
+const PLAIN_PATH = /^(?:\/(?![/.]|%2e)|(?!^)[\w\-~!$&()*+,;=:@?#.%])+$/i;
+
 const address = (el) => {
+  if (trip.plainBase && el.nodeName === (el.localName === 'a' ? 'A' : 'AREA')) {
+    const given = attr(el, 'href');
+    if (given !== null && PLAIN_PATH.test(given)) {
+      return bound(given.startsWith(trip.here) ? given.slice(trip.here.length - 1) : given);
+    }
+  }
   let href = el.href;
   if (href === undefined || href === null) return '';
   if (typeof href !== 'string') href = href.baseVal || '';

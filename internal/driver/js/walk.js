@@ -3,25 +3,7 @@
 //   depth ⇥ flags ⇥ role ⇥ number ⇥ name ⇥ states ⇥ value
 // No field can hold a tab or a line end, because white space in page text is
 // squeezed; a line end inside of a value travels as U+2028. Flags: i = can be
-// acted on, t = text, f = frame, u = address, c = closed (what is inside is not listed).
-const SKIPPED = new Set(('script style template head noscript meta link base title param source track datalist defs ' +
-  'clipPath mask marker pattern linearGradient radialGradient metadata symbol desc filter').split(' '));
-
-// Printed only when they hold something; otherwise they are layout.
-const FOLDED = new Set(['generic', 'none', 'presentation', 'rowgroup', 'emphasis', 'strong', 'subscript', 'superscript',
-  'mark', 'time', 'code', 'legend', 'document', 'insertion', 'deletion', 'suggestion', 'directory', 'caption']);
-
-// Roles without a function of their own that still get a ref: places to look
-// into, or to take a picture of.
-const PLACES = new Set(('banner main navigation complementary contentinfo region search form dialog alertdialog alert ' +
-  'table grid treegrid tree list menu menubar tablist tabpanel toolbar radiogroup article figure img canvas video audio ' +
-  'iframe feed application').split(' '));
-PLACES.delete('list');
-
-const NAME_SAYS_ALL = new Set(('button link checkbox radio switch option tab menuitem menuitemcheckbox menuitemradio ' +
-  'heading tooltip').split(' '));
-
-const HOSTS = new Set('div span section article aside main header footer nav p blockquote h1 h2 h3 h4 h5 h6'.split(' '));
+// acted on, t = text, f = frame, u = address.
 const MAX_ENTRIES = 200000;
 const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper than 512
 const MAX_OPTIONS = 60;
@@ -36,9 +18,9 @@ const hostLooks = (el) => {
 // mayHost finds elements that may have a closed shadow root: the driver asks
 // the browser about these few.
 const mayHost = (el, tag) => {
-  if (trip.hosts.length >= MAX_HOSTS || rootOf(el)) return;
   const own = tag.includes('-');
   if (!own && !HOSTS.has(tag)) return;
+  if (trip.hosts.length >= MAX_HOSTS || rootOf(el)) return;
   if (!(own && el.matches(':defined'))) {
     const child = el.firstElementChild;
     if (child ? getComputedStyle(child).display !== '' : el.firstChild !== null && !own) return;
@@ -78,18 +60,19 @@ const EDITABLE = 128;
 const GENERATES = 256;
 
 // An inline text piece is a string; '\n' in it is the border of a block.
-const visitAll = (el, out, st) => {
+const visitAll = (el, out, st, tag = el.localName, bits = bitsOfTag(tag)) => {
   if (st & GENERATES) out.push(generated(el, '::before'));
-  const root = rootOf(el);
+  const root = bits & ROOTED ? rootOf(el) : null;
   const before = trip.generators;
   if (root) {
     trip.generators = generatorsIn(root);
+    trip.fieldsets = true;
     if (!trip.roots.has(root)) { trip.roots.add(root); collectOwned(root); }
   }
   const within = st & ~GENERATES;
-  if (el.localName === 'slot') {
+  if (tag === 'slot') {
     for (const node of contentsOf(el)) child(node, out, within);
-  } else if (el.localName === 'details' && !el.open) {
+  } else if (tag === 'details' && !el.open) {
     for (let node = el.firstElementChild; node; node = node.nextElementSibling) if (node.checkVisibility()) visit(node, out, within);
   } else {
     for (let node = (root || el).firstChild; node; node = node.nextSibling) child(node, out, within);
@@ -110,32 +93,46 @@ const child = (node, out, st) => {
   }
 };
 
+// SEEN asks whether an element has a box and is not made invisible.
+const SEEN = { visibilityProperty: true };
+
+const border = (out) => { if (out.length && out[out.length - 1] !== '\n') out.push('\n'); };
+
 function visit(el, out, above, viaOwner = false) {
   const tag = el.localName;
-  if (SKIPPED.has(tag) || (trip.owners && !viaOwner && trip.owned.has(el))) return;
+  const bits = bitsOfTag(tag);
+  if (bits & SKIP || (trip.owners && !viaOwner && trip.owned.has(el))) return;
   if (tag === 'br') { out.push('\n'); return; }
   const plain = !el.hasAttributes() && tag !== 'body';
   if (!plain) {
     if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
     if (el.hasAttribute('inert') && !(trip.modal && holds(el, trip.modal))) return;
   }
-  const style = getComputedStyle(el);
-  const display = style.display;
-  if (display === 'none' || display === '') return;
-  if (trip.depth > MAX_DEPTH) { out.push('\n', el.innerText ?? '', '\n'); return; }
   let st = above & (ACTED | PRE | SHUT | DISABLED | CONTROL | EDITABLE);
+  let style = null;
+  let block = false;
+  if (bits & CONTROLS && !(st & SHUT) && el.checkVisibility(SEEN) && bitsOfRole(roleOf(el, tag)) & ACTS) {
+    // It becomes an entry, whatever its style: neither borders nor the pointer matter.
+    st |= VISIBLE;
+  } else {
+    style = getComputedStyle(el);
+    const display = style.display;
+    if (display === 'none') return;
+    if (display === '') { if (!(st & SHUT)) unslotted(el); return; }
+    if (style.visibility === 'visible') st |= VISIBLE;
+    if (!(st & ACTED) && style.cursor === 'pointer') st |= POINTER;
+    block = display !== 'inline' && display !== 'contents' && !display.startsWith('inline');
+  }
+  if (trip.depth > MAX_DEPTH) { out.push('\n', el.innerText ?? '', '\n'); return; }
   if (el === trip.modal) st &= ~SHUT;
-  if (style.visibility === 'visible') st |= VISIBLE;
-  if (style.cursor === 'pointer') st |= POINTER;
   if (tag === 'pre') st |= PRE;
   if (trip.generators !== none && trip.generators(el)) st |= GENERATES;
-  const block = display !== 'inline' && display !== 'contents' && !display.startsWith('inline');
-  if (block) out.push('\n');
+  if (block) border(out);
   trip.depth++;
   const { depth, generators } = trip;
   try {
-    if (st & SHUT) visitAll(el, out, st & ~VISIBLE);
-    else element(el, tag, style, st, above, out, plain);
+    if (st & SHUT) visitAll(el, out, st & ~VISIBLE, tag, bits);
+    else element(el, tag, bits, style, st, above, out, plain);
   } catch {
     // An element of another namespace that only has the name of a control.
     trip.depth = depth;
@@ -143,15 +140,23 @@ function visit(el, out, above, viaOwner = false) {
     if (depth < MAX_DEPTH / 2) visitAll(el, out, st);
   }
   trip.depth--;
-  if (block) out.push('\n');
+  if (block) border(out);
 }
 
+// unslotted is an element that no slot takes in: its parent has a shadow root,
+// perhaps a closed one.
+const unslotted = (el) => {
+  const p = el.parentElement;
+  if (p && !trip.hosts.some(([host]) => host === p)) mayHost(p, p.localName);
+};
+
 // element adds el to out as an entry, or its contents when it is only layout.
-const element = (el, tag, style, st, above, out, plain) => {
+const element = (el, tag, bits, style, st, above, out, plain) => {
   const first = el.firstElementChild;
   const role = plain && (tag === 'div' || tag === 'span') ? 'generic' : roleOf(el, tag);
   if (tag === 'label') { label(el, st, out); return; }
-  const acts = ACTED_ON.has(role);
+  const traits = bitsOfRole(role);
+  const acts = (traits & ACTS) !== 0;
   let editable = false;
   let clickable = false;
   if (!plain) {
@@ -159,27 +164,28 @@ const element = (el, tag, style, st, above, out, plain) => {
     editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
     if (tag === 'body' && document.designMode === 'on') editable = true;
     if (editable) st |= EDITABLE;
-    clickable = (el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick') ||
-      (tag === 'a' && scripted(el));
+    clickable = !acts && ((el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick') ||
+      (tag === 'a' && scripted(el)));
     if (isTrue(el, 'aria-disabled')) st |= DISABLED;
   }
   const pointed = (st & POINTER) !== 0 && !(above & (ACTED | CONTROL)) && tag !== 'html' && tag !== 'body' &&
     ((above & POINTER) === 0 || piece(el, style.display));
   const boxed = !acts && (editable || clickable || pointed);
   if (first === null) {
-    if (el.firstChild === null || tag.includes('-')) mayHost(el, tag);
+    if (bits & ROOTED && (el.firstChild === null || bits & OWN)) mayHost(el, tag);
   } else {
-    if (style.contentVisibility === 'hidden') return;
-    if (tag.includes('-') || (HOSTS.has(tag) && getComputedStyle(first).display === '')) mayHost(el, tag);
+    if ((style ?? getComputedStyle(el)).contentVisibility === 'hidden') return;
+    // A first child that is never shown cannot tell that it is not in a slot.
+    if (bits & OWN || (bits & ROOTED && bitsOfTag(first.localName) & SKIP && getComputedStyle(first).display === '')) mayHost(el, tag);
   }
-  if (!boxed && FOLDED.has(role)) {
+  if (!boxed && traits & FOLDS) {
     const name = plain || role === 'none' || role === 'generic' ? '' : squeeze(attr(el, 'aria-label') || '');
     if (name) out.push(name);
-    else visitAll(el, out, st);
+    else visitAll(el, out, st, tag, bits);
     return;
   }
-  if (!(st & VISIBLE)) { visitAll(el, out, st); return; }
-  entry(el, tag, role, { acts, boxed, editable, pointed }, st, out);
+  if (!(st & VISIBLE)) { visitAll(el, out, st, tag, bits); return; }
+  entry(el, { tag, bits, role, traits, acts, boxed, editable, pointed, plain, first }, st, out);
 };
 
 // scripted tells links without an address that a script makes something of,
@@ -202,49 +208,80 @@ const beside = (a, b) => {
   return (p.right <= q.left + 1 || q.right <= p.left + 1) && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > Math.min(p.height, q.height) / 2;
 };
 
-const entry = (el, tag, role, kind, st, out) => {
-  const { acts, boxed } = kind;
+// Entry is one entry of the outline while it is made.
+class Entry {
+  constructor(role, name, states) {
+    this.role = role;
+    this.name = name;
+    this.states = states;
+    this.number = 0;
+    this.value = '';
+    this.url = '';
+    this.flags = '';
+    this.kids = [];
+  }
+}
+
+const entry = (el, kind, st, out) => {
+  const { tag, bits, role, traits, acts, boxed, plain } = kind;
   const disabled = (acts || tag === 'fieldset') && ((st & DISABLED) !== 0 || disabledHere(el, tag));
-  const named = role === 'generic' || role === 'paragraph' || FOLDED.has(role) ? squeeze(attr(el, 'aria-label') || '') : shortName(el, role);
-  const node = {
-    role: FOLDED.has(role) ? 'generic' : role, name: named, number: 0, kids: [], value: '', url: '', closed: false,
-    states: states(el, tag, role, disabled), flags: acts || boxed ? 'i' : '',
-  };
+  const other = !plain && (el.hasAttribute('aria-label') || el.hasAttribute('aria-labelledby'));
+  // Nothing but text is in it, and none that a style sheet adds.
+  const bare = kind.first === null && !(st & GENERATES) && tag !== 'slot' && !(bits & ROOTED && rootOf(el)) && !(trip.owners && el.hasAttribute('aria-owns'));
+  let named;
+  if (traits & FOLDS || role === 'generic' || role === 'paragraph') named = other ? squeeze(attr(el, 'aria-label') || '') : '';
+  else named = !other && bare && traits & BY_CONTENT && !(bits & TITLED) ? leafName(el, kind) : shortName(el, kind, other);
+  const node = new Entry(traits & FOLDS ? 'generic' : role, named, states(el, tag, role, disabled, plain));
+  if (acts || boxed) node.flags = 'i';
   if (kind.editable && role !== 'textbox') node.states += ' [editable]';
   if (el === trip.active) node.states += ' [active]';
-  if (acts || boxed || PLACES.has(role) || ((st & (POINTER | ACTED)) === POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
+  if (acts || boxed || traits & PLACE || ((st & (POINTER | ACTED)) === POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
   if (acts) st |= ACTED;
-  if (!SPECIAL[tag]?.(el, node, st)) visitAll(el, node.kids, st);
+  const special = SPECIAL[tag];
+  const full = special !== undefined && special(el, node, st);
+  if (!full && bare && traits & SAYS_ALL && named && !other) { // its name says it all
+    node.value = lines(shownValue(el, tag, role));
+    out.push(node);
+    return;
+  }
+  if (!full) visitAll(el, node.kids, st, tag, bits);
   if (!node.value) node.value = lines(shownValue(el, tag, role));
-  finish(el, tag, role, node, kind, out);
+  finish(el, node, kind, other, out);
+};
+
+// leafName is the name of an element that has only text in it and no label of
+// its author's.
+const leafName = (el, kind) => {
+  if (kind.role === 'row' || kind.tag === 'button' && labelsOf(el)?.length) return shortName(el, kind, false);
+  const text = squeeze(el.textContent);
+  return text ? bound(text) : nameOf(el);
 };
 
 // shortName leaves out what the entry's content says anyway.
-const shortName = (el, role) => {
-  if (role === 'row' || role === 'listitem' || role === 'cell' || role === 'gridcell' || role === 'columnheader' || role === 'rowheader' || role === 'treeitem') {
-    if (!el.hasAttribute('aria-label') && !el.hasAttribute('aria-labelledby')) {
-      return role === 'row' || role === 'listitem' || el.firstElementChild ? '' : nameOf(el);
-    }
+const shortName = (el, kind, other) => {
+  const { role } = kind;
+  if (!other && (kind.traits & CELL || role === 'row' || role === 'listitem')) {
+    return role === 'row' || role === 'listitem' || kind.first ? '' : nameOf(el);
   }
   return nameOf(el);
 };
 
-const finish = (el, tag, role, node, kind, out) => {
+const finish = (el, node, kind, other, out) => {
+  const { tag, role, traits } = kind;
   let kids = tidy(node.kids);
-  if (NAME_SAYS_ALL.has(role) && node.name) {
-    const other = el.hasAttribute('aria-label') || el.hasAttribute('aria-labelledby');
+  if (traits & SAYS_ALL && node.name) {
     kids = kids.filter((k) => typeof k === 'string' ? other && k.length > 2 && !node.name.includes(k) : holdsActed(k) || other);
   }
   if (role === 'img') kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
   if (role === 'figure' || tag === 'fieldset' || role === 'table') kids = kids.filter((k) => k !== node.name);
   if (kids.length === 1 && typeof kids[0] === 'string') {
-    const cell = role === 'cell' || role === 'gridcell' || role === 'columnheader' || role === 'rowheader' || role === 'treeitem';
+    const cell = (traits & CELL) !== 0;
     if (cell && !node.name) node.name = bound(kids[0]);
     else if (kids[0] !== node.name && !node.value) node.value = kids[0];
     if (node.value === kids[0] || node.name === kids[0] || cell) kids = [];
   }
   node.kids = kids;
-  const acted = node.flags !== '' || node.number !== 0 && PLACES.has(role) && role !== 'figure' && role !== 'img';
+  const acted = node.flags !== '' || node.number !== 0 && traits & PLACE && role !== 'figure' && role !== 'img';
   if (!acted && !kids.length && !node.name && !node.value && role !== 'separator') return;
   if (role === 'img' && !node.name && !node.flags) return;
   if (role === 'paragraph' && !node.flags && !node.name && kids.length && kids.every((k) => typeof k !== 'string')) { out.push(...kids); return; }
@@ -272,7 +309,7 @@ const tidy = (items) => {
   let text = '';
   const flush = () => {
     if (!text) return;
-    for (const piece of text.split('\n')) {
+    for (const piece of text.includes('\n') ? text.split('\n') : [text]) {
       let s = squeeze(piece);
       while (s.length > 2000) {
         let cut = s.lastIndexOf(' ', 2000);
@@ -285,8 +322,7 @@ const tidy = (items) => {
     text = '';
   };
   for (const item of items) {
-    if (typeof item === 'string') text += item;
-    else { flush(); out.push(item); }
+    if (typeof item !== 'string') { flush(); out.push(item); } else if (text || item !== '\n' && item !== ' ') text += item;
   }
   flush();
   return out;
@@ -300,8 +336,8 @@ const label = (el, st, out) => {
   const states_ = control && !shown && /^(checkbox|radio|file)$/.test(control.type);
   if (states_) {
     const role = roleOf(control);
-    const node = { role, name: nameOf(control) || nameOf(el), number: numberOf(el), kids: [], value: lines(shownValue(control, 'input', role)),
-      url: '', flags: 'i', states: states(control, 'input', role, disabledHere(control, 'input')) };
+    const node = new Entry(role, nameOf(control) || nameOf(el), states(control, 'input', role, disabledHere(control, 'input')));
+    Object.assign(node, { number: numberOf(el), value: lines(shownValue(control, 'input', role)), flags: 'i' });
     visitAll(el, node.kids, st | ACTED);
     node.kids = tidy(node.kids).filter((k) => typeof k !== 'string');
     out.push(node);
@@ -317,14 +353,15 @@ const label = (el, st, out) => {
   for (const k of kids) if (typeof k !== 'string') out.push(k);
 };
 
-const optionNode = (o, off) => ({
-  role: 'option', name: bound(squeeze(o.label || o.text)), number: numberOf(o), kids: [], value: '', url: '', flags: 'i',
-  states: (off || o.disabled ? ' [disabled]' : '') + (o.selected ? ' [selected]' : ''),
-});
+const optionNode = (o, off) => {
+  const node = new Entry('option', bound(squeeze(o.label || o.text)), (off || o.disabled ? ' [disabled]' : '') + (o.selected ? ' [selected]' : ''));
+  return Object.assign(node, { number: numberOf(o), flags: 'i' });
+};
 
 // SPECIAL handles elements whose contents are not a flat tree of their own.
 // They return true when the contents are dealt with.
 const SPECIAL = {
+  __proto__: null,
   select(el, node) {
     const all = [...el.options];
     const cap = trip.root === el ? all.length : MAX_OPTIONS;
@@ -338,7 +375,7 @@ const SPECIAL = {
         group = parent;
         kids = node.kids;
         if (group) {
-          const g = { role: 'group', name: bound(squeeze(group.label)), number: 0, kids: [], value: '', url: '', flags: '', states: group.disabled ? ' [disabled]' : '' };
+          const g = new Entry('group', bound(squeeze(group.label)), group.disabled ? ' [disabled]' : '');
           node.kids.push(g);
           kids = g.kids;
         }
@@ -355,7 +392,7 @@ const SPECIAL = {
     const map = el.useMap && document.querySelector('map[name="' + CSS.escape(el.useMap.slice(1)) + '"]');
     if (!map) return true;
     for (const a of map.querySelectorAll('area[href]')) {
-      node.kids.push({ role: 'link', name: nameOf(a), number: numberOf(a), kids: [], value: '', url: address(a), flags: 'i', states: '' });
+      node.kids.push(Object.assign(new Entry('link', nameOf(a), ''), { number: numberOf(a), url: address(a), flags: 'i' }));
     }
     if (node.kids.length) node.name = node.name || 'map';
     return true;
@@ -401,7 +438,8 @@ const walk = (n) => {
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
   trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, generators: none,
-    origin: location.origin + '/', here: location.pathname + location.search + '#' };
+    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null };
+  trip.plainBase = trip.origin !== 'null/' && document.baseURI.startsWith(trip.origin);
   const items = [];
   try {
     if (root) {
