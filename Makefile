@@ -6,7 +6,7 @@ AS     := $(CURDIR)/scripts/as-user
 TESTS  ?= ./...
 FLAGS  ?=
 
-.PHONY: help run test lint bench bench-tasks build setup cover fuzz
+.PHONY: help run test lint bench bench-tasks build setup setup-tests cover fuzz
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -14,15 +14,18 @@ help: ## list the targets
 run: setup build ## prepare the machine and walk through the demo: make run [ARGS=--once]
 	@bin/reins demo $(ARGS)
 
-test: setup build ## prepare the machine and run every test, with the race detector
+test: setup-tests build ## prepare the machine and run every test, with the race detector
 	$(GO) vet ./...
 	REINS_BIN=$(CURDIR)/bin/reins $(GO) test -race -timeout 20m -p 1 -exec "$(AS)" $(FLAGS) $(TESTS)
 
 build: ## build bin/reins
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/reins ./cmd/reins
 
-setup: ## install what is missing from the system's packages
+setup: ## install what building and running need from the system's packages
 	@scripts/setup
+
+setup-tests: ## install what the tests need besides
+	@scripts/setup tests
 
 lint: ## formatting, vet, staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
