@@ -286,8 +286,11 @@ func TestSpareUseless(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		w.anyLink().end(nil)
-		if err := r.Start(ctx0); err != nil { // at the same moment
+		r.gen.spares.ready[0].first.link.Kill()
+		if b := r.gen.spares.claim(r.spec); b != nil { // whether or not its end was noticed
+			t.Error("a spare without a driver was claimed")
+		}
+		if err := r.Start(ctx0); err != nil {
 			t.Fatal(err)
 		}
 		if l := w.lease(t, agentOf(key1, 1)); l != nil {
@@ -343,11 +346,22 @@ func TestSpareEnds(t *testing.T) {
 		if n := len(w.living()); n != 2 {
 			t.Errorf("%d cells in the next generation", n)
 		}
-		w.set("close", undying) // while it runs it is tried again, and nothing is started beside it
+		w.mu.Lock() // while it runs it is tried again, and nothing is started beside it
+		w.each = map[string]behaviour{"close": undying}
+		w.mu.Unlock()
 		w.anyLink().end(nil)
+		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if n := len(w.living()); n != 2 {
-			t.Errorf("%d cells", n)
+			t.Errorf("%d cells beside one that cannot be ended", n)
+		}
+		w.mu.Lock()
+		w.each = nil
+		w.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n, rooms := len(w.living()), w.roomsOpen(); n != 2 || rooms != 2 {
+			t.Errorf("%d cells and %d rooms once it was ended", n, rooms)
 		}
 		w.mu.Lock()
 		close(w.lost) // OWN-7
