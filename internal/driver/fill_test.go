@@ -49,6 +49,7 @@ var fills = []struct {
 	{name: "select by value", html: `<select aria-label=F onchange="say(this.value)"><option value=1>One<option value=2>Two</select>`, find: "combobox", value: textOf("2"), want: "2"},
 	{name: "select empty value", html: `<select aria-label=F onchange="say('['+this.value+']')"><option value=x>One<option value="">None</select>`, find: "combobox", value: textOf("None"), want: "[]"},
 	{name: "select missing", html: `<select aria-label=F onchange="say('FAIL')"><option>One<option>Two</select>`, find: "combobox", value: textOf("Three"), code: reins.CodeInvalidInput, says: `"One", "Two"`},
+	{name: "select none", html: `<select multiple aria-label=F onchange="say('now '+this.selectedOptions.length)"><option selected>a<option selected>b</select>`, find: "listbox", value: reins.Value{Options: []string{}}, want: "now 0"},
 	{name: "select several", html: `<select multiple aria-label=F onchange="say([...this.selectedOptions].map(o=>o.value))"><option selected>a<option>b<option>c</select>`, find: "listbox", value: reins.Value{Options: []string{"b", "c"}}, want: "b,c"},
 	{name: "check", html: `<input type=checkbox aria-label=F onchange="say(this.checked+''+event.isTrusted)">`, value: reins.CheckedValue(true), want: "truetrue", holds: "true"},
 	{name: "check twice", html: `<input type=checkbox checked aria-label=F onchange="say('FAIL')">`, value: reins.CheckedValue(true), want: "-"},

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,6 +193,9 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 		}
 		return v.failedLocked()
 	})
+	if err == nil && v.fault != "" && !v.aborted() {
+		v.awaitErrorPage(ctx)
+	}
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
 	there := v.thereLocked()
@@ -239,7 +243,7 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	case crashed:
 		return errCrashed(v.t)
 	case answer.refusal != "":
-		return errRefused(answer.url, answer.refusal)
+		return Refusal(hostOf(answer.url), answer.refusal)
 	case v.aborted() && answer.status != 0 && answer.status < 400:
 		v.x.reply.Result.Notes = append(v.x.reply.Result.Notes,
 			fmt.Sprintf("the server answered with status %d and no page, so tab %s still shows the page before", answer.status, v.t.id))
@@ -249,6 +253,9 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	case fault != "":
 		return errNetwork(v.addressOf(), fault)
 	}
+	if met && v.want == phaseParsed {
+		v.awaitLoad(ctx)
+	}
 	result := &reins.NavigationResult{Status: answer.status, Waited: met}
 	result.URL, result.Title, result.Loading = v.describe(context.WithoutCancel(ctx))
 	v.x.reply.Result.Navigation = result
@@ -257,6 +264,20 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	}
 	v.x.reply.Result.Changes.Settled = met
 	return nil
+}
+
+// loadsAtOnce is how long a page that is parsed may take to be loaded before it
+// is said to be still loading.
+const loadsAtOnce = 100 * time.Millisecond
+
+// awaitLoad gives a page that has nothing left to load the moment that the
+// browser takes to say so.
+func (v *voyage) awaitLoad(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, loadsAtOnce)
+	defer cancel()
+	_ = v.b.await(short, func() bool {
+		return v.t.main.phase >= phaseLoaded && !v.t.loading || v.t.nav.unreachable != "" || v.t.blockedLocked() != nil
+	})
 }
 
 // describe reads what the tab shows now. The document is asked for its title
@@ -314,13 +335,15 @@ func (v *voyage) faultOfErrorPageLocked() string {
 	return "net::ERR_FAILED"
 }
 
+// addressOf is what could not be loaded: where a redirect or the history led to,
+// if the browser shows its error page for that.
 func (v *voyage) addressOf() string {
-	if v.to != "" {
-		return v.to
-	}
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
-	return v.t.url
+	if failed := v.t.nav.unreachable; failed != "" && v.thereLocked() {
+		return failed
+	}
+	return cmp.Or(v.to, v.t.url)
 }
 
 // reportDownload reports a navigation that became a download (NAV-4), once
@@ -365,12 +388,6 @@ func (v *voyage) explain(ctx context.Context, limit time.Duration, err error) er
 		return reins.Errorf(reins.CodeTimeout, "%.200q was loaded but does not answer after %s; its scripts keep it busy", v.given, limit).In(reins.PhaseAction)
 	}
 	return reins.Errorf(reins.CodeTimeout, "%.200q did not begin to answer within %s; loading it was stopped", v.given, limit).In(reins.PhaseAction)
-}
-
-// errRefused words a refusal of the egress door (EGR-8).
-func errRefused(address, reason string) *reins.Error {
-	return reins.Errorf(reins.CodeEgressDenied, "the network door of this browser refused %.200q: %.200q", hostOf(address), reason).
-		With("host", hostOf(address)).With("reason", reason)
 }
 
 func hostOf(address string) string {
@@ -422,7 +439,7 @@ func errNetwork(address, fault string) *reins.Error {
 	if strings.HasPrefix(code, "BLOCKED_BY_ADMINISTRATOR") || strings.HasPrefix(code, "BLOCKED_BY_CLIENT") {
 		return errBlockedHost(hostOf(address)).With("error", fault)
 	}
-	return reins.Errorf(reins.CodeNavigationFailed, "%.200q was not loaded: %s", address, wordsOf(code)).With("error", fault)
+	return reins.Errorf(reins.CodeNavigationFailed, "%.200q was not loaded: %s", address, wordsOf(code)).With("error", fault).With("host", hostOf(address))
 }
 
 // wordsOf words a network error of the browser, given without its prefix.

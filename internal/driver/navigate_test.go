@@ -40,6 +40,14 @@ func TestNavigateAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, "<title>Sign in</title>")
 	})
+	for path, reason := range map[string]string{"/unresolved": "dns", "/crowded": "too-many"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Reins-Egress", reason)
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, "<title>Refused</title>")
+		})
+	}
 	mux.HandleFunc("/refused", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Reins-Egress", "private address")
 		w.WriteHeader(http.StatusForbidden)
@@ -52,12 +60,7 @@ func TestNavigateAnswers(t *testing.T) {
 	secure.Config.ErrorLog = quietLog()
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + closed.Addr().String()
-	closed.Close()
+	nobody := closedPort(t)
 	tests := []struct {
 		url    string
 		status int
@@ -76,6 +79,8 @@ func TestNavigateAnswers(t *testing.T) {
 		{url: "/secret", status: 401, title: "Sign in", end: "/secret"},
 		{url: "about:blank", end: "about:blank"},
 		{url: "/loop", code: reins.CodeNavigationFailed, words: "redirects for ever"},
+		{url: "/unresolved", code: reins.CodeNavigationFailed, words: "no such host"},
+		{url: "/crowded", code: reins.CodeQuotaExceeded, words: "too many connections"},
 		{url: "/refused", code: reins.CodeEgressDenied, words: `"private address"`},
 		{url: "/cut", code: reins.CodeNavigationFailed, words: "without an answer"},
 		{url: nobody, code: reins.CodeNavigationFailed, words: "nothing listens"},
@@ -125,6 +130,17 @@ func TestNavigateAnswers(t *testing.T) {
 			b.eventually(t, path+" went on", func() bool { return b.selected.url == s.URL+"/" && b.selected.main.phase == phaseLoaded })
 		}
 	})
+}
+
+// closedPort is the address of a server that is not there.
+func closedPort(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l.Close()
+	return "http://" + l.Addr().String()
 }
 
 func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
@@ -192,6 +208,56 @@ func TestNavigateWaits(t *testing.T) {
 		_, err = b.try(reins.Navigate{URL: "forward"})
 		wantCode(t, err, reins.CodeInvalidState)
 	})
+}
+
+// NAV-4: going back to pages that could not be loaded names them, and the page
+// there can be acted on at once.
+func TestBackToFailures(t *testing.T) {
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<title>Home</title>")
+	}))
+	nobody := closedPort(t)
+	b := newBrowser(t, reins.EngineShell)
+	b.open(t, s.URL+"/")
+	for _, path := range []string{"/one", "/two"} {
+		_, err := b.try(reins.Navigate{URL: nobody + path})
+		wantCode(t, err, reins.CodeNavigationFailed)
+	}
+	b.open(t, "about:blank")
+	for _, path := range []string{"/two", "/one"} {
+		_, err := b.try(reins.Navigate{URL: "back"})
+		wantCode(t, err, reins.CodeNavigationFailed)
+		if err != nil && !strings.Contains(err.Error(), nobody+path) {
+			t.Errorf("%v, want %s", err, nobody+path)
+		}
+		b.act(t, reins.PressKey{Key: "Tab"})
+	}
+	if r := b.open(t, "back"); r.Result.Navigation.Title != "Home" {
+		t.Errorf("back: %+v", r.Result.Navigation)
+	}
+}
+
+// NAV-1: a page that has nothing left to load is not told as still loading.
+func TestStaticPageIsLoaded(t *testing.T) {
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<title>Home</title>"+strings.Repeat("<p>text", 2000))
+	}))
+	b := newBrowser(t, reins.EngineShell)
+	loading := 0
+	for i := range 10 {
+		r := b.open(t, fmt.Sprintf("%s/%d", s.URL, i)).Result
+		if r.Navigation.Loading != r.Tab.Loading {
+			t.Errorf("navigation %+v of %+v", r.Navigation, r.Tab)
+		}
+		if r.Navigation.Loading {
+			loading++
+		}
+	}
+	if loading > 5 { // the machine may be slow now and then
+		t.Errorf("%d of 10 static pages were still loading", loading)
+	}
 }
 
 // NAV-5: an endless question for credentials blocks neither the document nor

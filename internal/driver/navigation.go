@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"strings"
+
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -71,7 +73,7 @@ func (n *navigation) takeLocked(e cdp.Event) bool {
 			return false
 		}
 		r := response{loader: v.LoaderID, url: v.Response.URL, status: v.Response.Status}
-		if r.status == 403 {
+		if strings.HasPrefix(r.url, "http:") { // over https the door answers nothing
 			r.refusal = header(v.Response.Headers, refusalHeader)
 		}
 		n.responses = keepLast(append(n.responses, r))

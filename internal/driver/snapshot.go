@@ -150,7 +150,7 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 			result.Changes = outline.Size(diff) < outline.Size(lines)
 		}
 	}
-	if a.Ref == "" {
+	if a.Ref == "" && a.Find == "" && a.Depth == 0 { // who saw a part has not seen the rest change
 		b.views.keep(key, &view{r.nodes, r.main})
 	}
 	s := &stop{asked: a, tab: x.tab, main: r.main}

@@ -411,6 +411,13 @@ func TestChanges(t *testing.T) {
 	if !again.Result.Snapshot.Changes || again.Result.Snapshot.Text != "" || len(again.Result.Notes) == 0 {
 		t.Errorf("an unchanged page reads %q, notes %q", again.Result.Snapshot.Text, again.Result.Notes)
 	}
+	// Who looked for something, or at the top only, has not seen what changed.
+	b.pageScript(t, b.tabNow(), `document.getElementById("result").textContent = "later"`)
+	b.act(t, reins.Snapshot{Changes: true, Find: "no such thing"})
+	b.act(t, reins.Snapshot{Depth: 1})
+	if last := b.act(t, reins.Snapshot{Changes: true}).Result.Snapshot; !last.Changes || !strings.Contains(last.Text, "later") {
+		t.Errorf("after looks at parts: changes %v\n%s", last.Changes, last.Text)
+	}
 	b.act(t, reins.Navigate{URL: "reload"})
 	if b.act(t, reins.Snapshot{Changes: true}).Result.Snapshot.Changes {
 		t.Error("another document is told as a difference")

@@ -148,7 +148,7 @@ const labelOf = (o) => squeeze(o.label || o.text);
 
 // choose selects the options of a native list that are named by label, else by
 // value, else by label without regard to case.
-const choose = (n, wanted) => {
+const choose = (n, wanted = []) => { // an empty list does not come
   const el = elementOf(n);
   if (!el) return { gone: true };
   const all = [...el.options];
