@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/cell"
@@ -87,10 +88,12 @@ func (op *operation) files(ctx context.Context, inc *incarnation) (map[string]st
 	return out, nil
 }
 
-// upload copies one artifact into the upload folder: a directory named by the
+// upload copies one artifact, given by its ID or by its URI as results name it,
+// into the upload folder: a directory named by the
 // artifact's ID, which the store made, and in it the name that the page gets to
 // see.
 func (op *operation) upload(ctx context.Context, inc *incarnation, id string) (string, error) {
+	id = strings.TrimPrefix(id, reins.Artifact{Project: op.r.key.Project, Resource: op.r.key.ID}.URI())
 	meta, r, err := op.r.gen.store.Open(ctx, op.lease.access(), id)
 	if err != nil {
 		return "", err

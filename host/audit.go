@@ -119,6 +119,12 @@ func (r *resource) did(action string, began time.Time, err error) {
 	r.gen.audit.send(r.secrets.hideRecord(rec))
 }
 
+// passed takes one decision of the incarnation's egress door.
+func (inc *incarnation) passed(d egress.Decision) {
+	inc.refusals.add(d)
+	inc.r.passed(inc.number, d)
+}
+
 // passed records one decision of the resource's egress door (EGR-8). The host
 // asked for is the page's text, bounded by the door.
 func (r *resource) passed(number uint64, d egress.Decision) {

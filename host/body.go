@@ -143,7 +143,7 @@ func (b *body) blame(ctx context.Context, err error) error {
 // at the door, and its resource is told what happens.
 func (b *body) own(inc *incarnation) error {
 	r := inc.r
-	if err := b.door.Adopt(r.spec.Egress, func(d egress.Decision) { r.passed(inc.number, d) }); err != nil {
+	if err := b.door.Adopt(r.spec.Egress, inc.passed); err != nil {
 		return err
 	}
 	b.first.own(inc)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -47,6 +48,7 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 			conn.selected = res.Selected
 		}
 	})
+	op.addLater(res)
 	return res, nil
 }
 
@@ -227,7 +229,7 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 		if e.Kind == "tab_selected" || e.Tab.Selected {
 			conn.selected = e.Tab.ID
 		}
-		owner = s.owner[e.Tab.ID]
+		owner = cmp.Or(e.Lease, s.owner[e.Tab.ID])
 		if e.Kind == "tab_closed" {
 			delete(s.owner, e.Tab.ID)
 		}
@@ -237,8 +239,10 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 		conn.inc.discard(*e.Saved)
 		return
 	case e.Saved != nil:
-		conn.inc.save(*e.Saved, owner)
+		conn.inc.save(*e.Saved, owner, ended(e))
 		return
+	case e.Kind == "download":
+		r.tellLater(owner, ended(e))
 	}
 	r.publish(reins.Event{Kind: "tab", Detail: strings.TrimSpace(e.Kind + " " + string(e.Tab.ID))})
 }
@@ -254,17 +258,22 @@ func (inc *incarnation) hold() (held bool) {
 	return held
 }
 
-// save brings a download in that ended after its action, for whoever last
-// acted on its tab.
-func (inc *incarnation) save(s driver.Saved, leaseID string) {
+// save brings a download in that ended after its action, for whoever began it or
+// last acted on its tab, and has it told.
+func (inc *incarnation) save(s driver.Saved, leaseID string, told reins.Download) {
 	if !inc.hold() {
 		return
 	}
 	go func() {
 		defer inc.saves.Done()
-		if _, err := inc.take(inc.ctx, s, leaseID); err != nil {
+		a, err := inc.take(inc.ctx, s, leaseID)
+		if err != nil {
 			inc.r.did("download", time.Now(), err)
+			told.State, told.Reason = "cancelled", reins.AsError(err).Message
+		} else {
+			told.Artifact = &a
 		}
+		inc.r.tellLater(leaseID, told)
 	}()
 }
 

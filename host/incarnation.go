@@ -6,7 +6,6 @@ import (
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/driver"
-	"github.com/reins-browser/reins/internal/egress"
 )
 
 // The first window, until viewers ask for another (VPT-1).
@@ -44,6 +43,8 @@ type incarnation struct {
 	losses   []time.Time // when drivers were lost, the last minute
 	last     driver.Handover
 	connects uint64
+
+	refusals refusals // of its door
 
 	// Guarded by the resource's lock.
 	started time.Time
@@ -144,8 +145,7 @@ func (inc *incarnation) embody() error {
 		}
 		inc.body = empty
 	}
-	audit := func(d egress.Decision) { r.passed(inc.number, d) }
-	if err := inc.build(inc.ctx, inc.last.Numbers, audit); err != nil {
+	if err := inc.build(inc.ctx, inc.last.Numbers, inc.passed); err != nil {
 		return err
 	}
 	return inc.body.own(inc)

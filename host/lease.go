@@ -23,6 +23,8 @@ type lease struct {
 	// last result (TAB-1, TAB-2). Zero until there was one.
 	seen connectionID
 	told connectionID // the connection of its last result, whatever it showed
+
+	later []reins.Download // that ended after their action, until a result tells
 }
 
 // connectionID names one life of a driver: tab IDs and refs belong to it.

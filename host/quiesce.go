@@ -62,7 +62,7 @@ func (op *operation) translate(inc *incarnation, err error) error {
 	case reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodeCompletionUnknown, reins.CodeInternal:
 	case reins.CodeBrowserEnded:
 	default:
-		return err
+		return op.refused(inc, err)
 	}
 	cause := inc.death()
 	switch {

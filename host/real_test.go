@@ -51,6 +51,7 @@ func TestRealFiles(t *testing.T) {
 	do(t, l, reins.Navigate{URL: base + "/form"})
 	snap := do(t, l, reins.Snapshot{}).Snapshot.Text
 	do(t, l, reins.Fill{Ref: refOf(t, snap, "Paper"), Value: reins.Value{Artifacts: []string{paper.ID}}})
+	do(t, l, reins.Fill{Ref: refOf(t, snap, "Paper"), Value: reins.Value{Artifacts: []string{paper.URI()}}})
 	_, err = l.Do(t.Context(), reins.Call{Action: reins.Fill{Ref: refOf(t, snap, "Paper"), Value: reins.Value{Artifacts: []string{"art_of_nobody"}}}})
 	code(t, err, reins.CodeNotFound)
 	do(t, l, reins.Click{Ref: refOf(t, snap, "Send")})
@@ -163,9 +164,22 @@ func TestRealAudit(t *testing.T) {
 	h := real(t, reins.Hooks{Audit: func(r reins.Record) { records.set(append(records.get(), r)) }})
 	l := realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineShell, Egress: policy})
 	do(t, l, reins.Navigate{URL: base})
-	_, err := l.Do(t.Context(), reins.Call{Action: reins.Navigate{URL: "http://169.254.169.254/"}})
-	if c := reins.CodeOf(err); c != reins.CodeNavigationFailed && c != reins.CodeEgressDenied {
-		t.Errorf("a metadata address: %v", err)
+	for _, c := range []struct {
+		url    string
+		code   reins.Code
+		reason string
+	}{
+		{"http://169.254.169.254/", reins.CodeEgressDenied, "forbidden-address"},
+		{"https://169.254.169.254/", reins.CodeEgressDenied, "forbidden-address"},
+		{"https://a.internal/", reins.CodeEgressDenied, "forbidden-name"},
+		{"http://no-such-name.invalid/", "", ""},
+		{"https://no-such-name.invalid/", "", ""},
+	} {
+		_, err := l.Do(t.Context(), reins.Call{Action: reins.Navigate{URL: c.url}})
+		e := reins.AsError(err)
+		if e == nil || c.code != "" && (e.Code != c.code || e.Details["reason"] != c.reason) || e.Details["reason"] == nil {
+			t.Errorf("%s: %v, want %s for %s", c.url, err, c.code, c.reason)
+		}
 	}
 	has := func(action string, outcome reins.Outcome, detail string) bool {
 		for _, r := range records.get() {
