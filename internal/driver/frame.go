@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -72,10 +73,8 @@ func (t *tab) documents(ctx context.Context) ([]placed, error) {
 		}
 	})
 	t.b.mu.Unlock()
-	for _, f := range lacking {
-		if err := f.enter(ctx); err != nil && (f == t.main || ctx.Err() != nil) {
-			return nil, err
-		}
+	if err := t.enterAll(ctx, lacking); err != nil {
+		return nil, err
 	}
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
@@ -93,6 +92,31 @@ func (t *tab) documents(ctx context.Context) ([]placed, error) {
 	}
 	add(t.main, -1)
 	return out, nil
+}
+
+// enterAll makes the worlds of frames known. The main frame's must be; the others
+// have as long as they take together, in a bounded time: a page may make frames
+// faster than they can be entered, and none that is gone answers.
+func (t *tab) enterAll(ctx context.Context, lacking []*frame) error {
+	short, cancel := context.WithTimeout(ctx, frameAnswers)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, f := range lacking {
+		if f != t.main {
+			wg.Go(func() { _ = f.enter(short) }) // what cannot be entered is left out
+			continue
+		}
+		if err := t.within(ctx, mainAnswers, f.enter); err != nil {
+			cancel()
+			return err
+		}
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // document returns the main frame's current document.

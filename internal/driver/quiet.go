@@ -13,18 +13,21 @@ import (
 const (
 	prompt = 50 * time.Millisecond  // a page that answers sooner runs nothing long
 	nudge  = 200 * time.Millisecond // between attempts to end a page's scripts
+	nudges = 5                      // of them, before the page's process is ended: the ladder's first rung has 2 s
 )
 
 // quiet stops what a cancelled action set off and returns when the page
-// answers, or can no longer run anything (QUI-1, QUI-2). Only the connection's
-// end cuts it short.
+// answers, or can no longer run anything (QUI-1, QUI-2). A page that keeps itself
+// busy whatever is ended in it loses its process, not the others their browser.
+// Only the connection's end cuts it short.
 func (b *browser) quiet(x *action) {
 	t := x.tab
 	s := t.pageSession()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s.Send(page.StopLoading.Method, nil)
-	for wait := prompt; ; wait = nudge {
+	wait := prompt
+	for tries := 0; ; tries++ {
 		if t.blocked() != nil { // a dialog, a crash, a close: nothing runs
 			return
 		}
@@ -34,7 +37,11 @@ func (b *browser) quiet(x *action) {
 		if err == nil || attempt.Err() == nil {
 			return // it answers; or the session or connection is gone
 		}
+		if tries == nudges {
+			s.Send(page.Crash.Method, nil)
+		}
 		terminate(t)
+		wait = nudge
 	}
 }
 

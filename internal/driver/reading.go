@@ -132,7 +132,9 @@ func (b *browser) readOnce(ctx context.Context, t *tab, ref reins.Ref) (*reading
 		}
 		return nil, err
 	}
-	r.nodes = b.join(ctx, docs, pages)
+	placing, cancel := context.WithTimeout(ctx, mainAnswers)
+	defer cancel()
+	r.nodes = b.join(placing, docs, pages)
 	b.mu.Lock()
 	r.loading = t.loading
 	chooser := t.chooser
