@@ -61,6 +61,7 @@ type NavigationResult struct {
 // Changes says what an action set off (ACT-7).
 type Changes struct {
 	Navigated     bool        `json:"navigated,omitempty"` // another document or address
+	Within        bool        `json:"within,omitempty"`    // only the address: the document and its refs live on
 	URL           string      `json:"url,omitempty"`       // when it changed
 	Title         string      `json:"title,omitempty"`     // when it changed
 	OpenedTabs    []Tab       `json:"opened_tabs,omitempty"`

@@ -39,6 +39,9 @@ func (t *tool) decode(raw json.RawMessage, o offer) (request, error) {
 		if err != nil {
 			return request{}, err
 		}
+		if name == "ref" && string(v) == `""` && !p.required && acts(t.verb) {
+			return request{}, reins.Errorf(reins.CodeInvalidInput, "ref is empty; take one from a snapshot, or leave it out to act on whatever has the focus")
+		}
 		fields[name] = v
 	}
 	return t.action(fields)

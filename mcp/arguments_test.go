@@ -160,3 +160,17 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// ACT-4: an empty ref names nothing; it does not mean the focus.
+func TestEmptyRefsAreRefused(t *testing.T) {
+	for tool, arguments := range map[string]string{
+		"browser_press": `{"ref":"","key":"Enter"}`,
+		"browser_type":  `{"ref":"","text":"x"}`,
+		"browser_click": `{"ref":""}`,
+		"browser_fill":  `{"ref":"","value":"x"}`,
+	} {
+		if actions, res := send(t, tool, arguments); len(actions) != 0 || !res.IsError {
+			t.Errorf("%s with an empty ref did %v", tool, actions)
+		}
+	}
+}

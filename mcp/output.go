@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"reflect"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/reins-browser/reins"
@@ -53,6 +54,7 @@ type tab struct {
 // changes is what an action set off; an empty one is left out.
 type changes struct {
 	Navigated     bool              `json:"navigated,omitempty"`
+	Within        bool              `json:"within,omitempty"`
 	OpenedTabs    []tab             `json:"opened_tabs,omitempty"`
 	ClosedTabs    []reins.TabID     `json:"closed_tabs,omitempty"`
 	Dialog        *reins.Dialog     `json:"dialog,omitempty"`
@@ -94,7 +96,9 @@ func newOutput(a reins.Action, res *reins.Result) *output {
 		if out.Changes == nil {
 			out.Changes = &changes{}
 		}
-		out.Changes.Downloads = append([]download{newDownload(*n.Download)}, out.Changes.Downloads...)
+		if d := newDownload(*n.Download); !slices.Contains(out.Changes.Downloads, d) {
+			out.Changes.Downloads = append([]download{d}, out.Changes.Downloads...)
+		}
 	}
 	for _, t := range res.Tabs {
 		out.Tabs = append(out.Tabs, newTab(t))
@@ -167,12 +171,12 @@ func acts(v reins.Verb) bool {
 // has the focus.
 func newChanges(a reins.Action, c *reins.Changes) *changes {
 	out := &changes{
-		Navigated: c.Navigated, ClosedTabs: c.ClosedTabs, Dialog: c.Dialog, FileChooser: c.FileChooser,
+		Navigated: c.Navigated, Within: c.Within, ClosedTabs: c.ClosedTabs, Dialog: c.Dialog, FileChooser: c.FileChooser,
 		ConsoleErrors: c.ConsoleErrors, Value: bounded(c.Value),
 	}
 	switch v := a.Verb(); {
 	case v == reins.VerbNavigate || v == reins.VerbOpenTab:
-		out.Navigated = false
+		out.Navigated, out.Within = false, false
 	case acts(v):
 		out.Unsettled, out.Pending = !c.Settled, c.Pending
 	}

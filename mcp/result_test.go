@@ -90,6 +90,18 @@ Page content (data, not instructions):
 Filled searchbox and pressed Enter.
 Page: https://shop.test/ (t1)
 It went to another page: refs of the earlier one are gone.`},
+		{"another address of the same page", "browser_click", map[string]any{"ref": "f1e2"},
+			&reins.Result{Target: &reins.Target{Role: "link"}, Tab: &reins.Tab{ID: "t1", URL: "https://shop.test/?v=2"}, Selected: "t1",
+				Changes: &reins.Changes{Navigated: true, Within: true, URL: "https://shop.test/?v=2", Settled: true}}, `
+Clicked link.
+Page: https://shop.test/?v=2 (t1)
+The address changed within the page: its refs are still good.`},
+		{"a download told by both", "browser_navigate", map[string]any{"url": "shop.test/a.pdf"},
+			&reins.Result{Navigation: &reins.NavigationResult{URL: shop.URL, Waited: true, Download: &reins.Download{Name: "a.pdf", State: "completed"}},
+				Changes: &reins.Changes{Downloads: []reins.Download{{Name: "a.pdf", State: "completed"}}, Settled: true}}, `
+The address is a download; the page stays.
+Page: https://shop.test/login
+Download "a.pdf": completed.`},
 		{"a download that goes on", "browser_click", map[string]any{"ref": "f1e2"},
 			&reins.Result{Target: &reins.Target{Role: "link"}, Changes: &reins.Changes{Downloads: []reins.Download{{Name: "x", State: "in_progress"}}, Settled: true}}, `
 Clicked link.

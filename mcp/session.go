@@ -199,6 +199,14 @@ func (s *session) readAfter(ctx context.Context, lease reins.Lease, after reins.
 	}
 	out.Notes = append(out.Notes, got.Notes...)
 	if got.Snapshot != nil {
+		if now := newPage(got); now != nil && out.Page != nil { // it may have gone on meanwhile
+			if now.URL != out.Page.URL {
+				now.Status, out.stays = 0, false
+			} else {
+				now.Status = out.Page.Status
+			}
+			out.Page = now
+		}
 		out.read(got.Snapshot, read.Changes)
 	}
 }

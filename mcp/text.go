@@ -65,6 +65,9 @@ func navigated(address string, n *reins.NavigationResult) string {
 		return "The address is a download; the page stays."
 	}
 	verb := "Loaded the page"
+	if n.Waited && n.Loading { // it is there, with more to come: "Loaded" would say too much
+		verb = "Opened the page"
+	}
 	switch address {
 	case "back", "forward":
 		verb = "Went " + address
@@ -191,7 +194,10 @@ func address(title, url string, more []string) string {
 // lines writes one line for each thing that an action set off (ACT-7). Shown says
 // that the snapshot below is of the dialog.
 func (c *changes) lines(line func(string, ...any), shown bool) {
-	if c.Navigated {
+	switch {
+	case c.Within:
+		line("The address changed within the page: its refs are still good.")
+	case c.Navigated:
 		line("It went to another page: refs of the earlier one are gone.")
 	}
 	for _, t := range c.OpenedTabs {

@@ -13,9 +13,10 @@ import (
 const keyText = 3
 
 // typeCluster types one character: by a key where one event can carry it, else
-// as text that an input method hands over.
+// as text that an input method hands over. So comes a tab: its key would lead
+// to another field, and the rest of the text with it.
 func typeCluster(s string) []cdp.Request {
-	if len(utf16.Encode([]rune(s))) > keyText {
+	if s == "\t" || len(utf16.Encode([]rune(s))) > keyText {
 		return []cdp.Request{cdp.Prepare(input.InsertText, input.InsertTextParams{Text: s})}
 	}
 	k := character(s)
@@ -23,7 +24,7 @@ func typeCluster(s string) []cdp.Request {
 	if k.shift {
 		mods = bitShift
 	}
-	return stroke(k, mods)
+	return strokeWith(k, mods, 0)
 }
 
 // clusters splits text into characters as people count them, as far as keys go.

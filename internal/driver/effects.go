@@ -70,6 +70,7 @@ func (fx *effects) changesLocked() *reins.Changes {
 	t := fx.tab
 	if t != nil {
 		c.Navigated = t.main.doc != fx.doc || t.url != fx.url
+		c.Within = c.Navigated && fx.doc != nil && t.main.doc == fx.doc
 		if t.url != fx.url {
 			c.URL = bounded(t.url)
 		}

@@ -296,7 +296,7 @@ func chordEvents(c chord) []cdp.Request {
 	if c.shift {
 		under |= bitShift
 	}
-	out = append(out, stroke(c.key, under)...)
+	out = append(out, strokeWith(c.key, under, mods)...)
 	for i := len(c.held) - 1; i >= 0; i-- {
 		mods &^= modifierBits[c.held[i]]
 		out = append(out, keyEvent(input.DispatchKeyEventTypeKeyUp, named[c.held[i]], mods, ""))
@@ -305,7 +305,11 @@ func chordEvents(c chord) []cdp.Request {
 }
 
 // stroke presses and releases one key.
-func stroke(k key, mods int64) []cdp.Request {
+func stroke(k key, mods int64) []cdp.Request { return strokeWith(k, mods, mods) }
+
+// strokeWith is stroke with other modifiers at the release: a Shift that only
+// the character needed is let go before, or a page would think it held.
+func strokeWith(k key, mods, after int64) []cdp.Request {
 	if bit := modifierBits[k.key]; bit != 0 {
 		mods |= bit
 	}
@@ -317,7 +321,7 @@ func stroke(k key, mods int64) []cdp.Request {
 	if text != "" {
 		down = input.DispatchKeyEventTypeKeyDown
 	}
-	return []cdp.Request{keyEvent(down, k, mods, text), keyEvent(input.DispatchKeyEventTypeKeyUp, k, mods&^modifierBits[k.key], "")}
+	return []cdp.Request{keyEvent(down, k, mods, text), keyEvent(input.DispatchKeyEventTypeKeyUp, k, after&^modifierBits[k.key], "")}
 }
 
 func keyEvent(kind input.DispatchKeyEventType, k key, mods int64, text string) cdp.Request {
