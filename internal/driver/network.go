@@ -223,6 +223,8 @@ func (j *journal) loading(b *browser, t *tab) (open int, again time.Duration, ch
 		switch r.Type {
 		case "websocket", "eventsource", "ping", "media", "prefetch":
 			continue
+		case "document": // the tab's own state tells of it, also when its process changed midway
+			continue
 		case "xhr", "fetch", "other":
 			if b.habitual(t, r.habit) {
 				continue
