@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/demo"
 )
 
@@ -39,6 +41,19 @@ func TestNoBrowserIsSaid(t *testing.T) {
 		if !failed || !strings.Contains(text, "/no/such/browser") || !strings.Contains(text, "\nNext: ") {
 			t.Errorf("it said %q", text)
 		}
+	}
+	// RDY-4: the readiness says so too, with the cause and what to do about it.
+	got, err := c.ReadResource(context.Background(), &sdk.ReadResourceParams{URI: "reins://readiness"})
+	if err != nil || len(got.Contents) != 1 {
+		t.Fatalf("readiness: %+v, %v", got, err)
+	}
+	var r reins.Readiness
+	if err := json.Unmarshal([]byte(got.Contents[0].Text), &r); err != nil {
+		t.Fatal(err)
+	}
+	is := r.Capabilities[reins.CapableRuntime]
+	if r.Overall != "failed" || is.State != "failed" || !strings.Contains(is.Cause, "/no/such/browser") || is.Remedy == "" {
+		t.Errorf("the readiness is %s", got.Contents[0].Text)
 	}
 }
 

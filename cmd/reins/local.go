@@ -53,7 +53,8 @@ type local struct {
 	mu       sync.Mutex
 	closed   bool
 	starting *startup
-	up       *running // not nil once a start succeeded
+	failed   *reins.Error // why the last try to start did not succeed
+	up       *running     // not nil once a start succeeded
 }
 
 // startup is one try to start, shared by all who wait; done guards the rest.
@@ -110,7 +111,7 @@ func (l *local) ensure(ctx context.Context) (*running, error) {
 		l.work.Go(func() {
 			s.up, s.err = l.start()
 			l.mu.Lock()
-			l.up, l.starting = s.up, nil
+			l.up, l.starting, l.failed = s.up, nil, reins.AsError(s.err)
 			l.mu.Unlock()
 			close(s.done)
 		})
@@ -232,16 +233,19 @@ func (l *local) lease(ctx context.Context) (reins.Lease, error) {
 // readiness is the resource's, also before there is one.
 func (l *local) readiness() reins.Readiness {
 	l.mu.Lock()
-	up, starting := l.up, l.starting != nil
+	up, starting, failed := l.up, l.starting != nil, l.failed
 	l.mu.Unlock()
 	if up != nil {
 		return up.resource.Readiness()
 	}
-	state := "unknown"
-	if starting {
-		state = "checking"
+	is := reins.Capable{State: "unknown"}
+	switch {
+	case starting:
+		is.State = "checking"
+	case failed != nil:
+		is = reins.Capable{State: "failed", Cause: failed.Message, Remedy: string(failed.Recovery)}
 	}
-	return reins.Readiness{Overall: state, Capabilities: map[string]reins.Capable{reins.CapableRuntime: {State: state}}, Facts: map[string]string{}}
+	return reins.Readiness{Overall: is.State, Capabilities: map[string]reins.Capable{reins.CapableRuntime: is}, Facts: map[string]string{}}
 }
 
 // close stops the runtime; nothing of it is left when it returns without error.
