@@ -350,17 +350,21 @@ func TestSpareEnds(t *testing.T) {
 		w.each = map[string]behaviour{"close": undying}
 		w.mu.Unlock()
 		w.anyLink().end(nil)
+		synctest.Wait()
+		if err := w.register(t, reins.BrowserSpec{}).Start(ctx0); err != nil { // it claims the other
+			t.Fatal(err)
+		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if n := len(w.living()); n != 2 {
-			t.Errorf("%d cells beside one that cannot be ended", n)
+		if n := len(w.living()); n != 3 {
+			t.Errorf("%d cells, want the claimed one, one that cannot be ended, and one spare", n)
 		}
 		w.mu.Lock()
 		w.each = nil
 		w.mu.Unlock()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n, rooms := len(w.living()), w.roomsOpen(); n != 2 || rooms != 2 {
+		if n, rooms := len(w.living()), w.roomsOpen(); n != 3 || rooms != 3 {
 			t.Errorf("%d cells and %d rooms once it was ended", n, rooms)
 		}
 		w.mu.Lock()
