@@ -25,7 +25,11 @@ func (d *dialog) describe() *reins.Dialog {
 }
 
 func errDialog(t *tab, d *dialog) *reins.Error {
-	return reins.Errorf(reins.CodeDialogOpen, "a dialog of kind %s is open in tab %s and says %.200q; answer it with click on ref %s or %s", d.kind, t.id, d.message, refDialogAccept, refDialogDismiss).
+	out := ""
+	if t.floodedLocked() {
+		out = ", or leave this page with navigate: it opens one dialog after the other"
+	}
+	return reins.Errorf(reins.CodeDialogOpen, "a dialog of kind %s is open in tab %s and says %.200q; answer it with click on ref %s or %s%s", d.kind, t.id, d.message, refDialogAccept, refDialogDismiss, out).
 		With("dialog", d.describe())
 }
 
@@ -41,6 +45,11 @@ func (t *tab) dialogOpened(s *cdp.Session, v page.EventJavascriptDialogOpening) 
 		for fx := range t.b.effects {
 			fx.notes = append(fx.notes, "the page of tab "+string(t.id)+" asked whether to leave it; that was accepted")
 		}
+		return
+	}
+	t.dialogs++
+	if t.floodedLocked() && t.leaving > 0 {
+		t.dismissLocked(d)
 		return
 	}
 	t.dialog = d

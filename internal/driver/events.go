@@ -266,6 +266,7 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	t.chooser = nil
 	t.title = "" // asked for when it is parsed
 	t.nav.commits++
+	t.dialogs = 0
 	t.nav.arrived = keepLast(append(t.nav.arrived, v.LoaderID))
 	t.nav.unreachable = v.UnreachableURL
 	t.b.tellLocked("tab_updated", t)

@@ -42,9 +42,6 @@ var errNavigationTime = errors.New("the navigation's time passed")
 // navigate is the verb (NAV-1..5).
 func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) error {
 	t := x.tab
-	if err := t.blocked(); err != nil && reins.CodeOf(err) != reins.CodePageCrashed {
-		return err
-	}
 	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: a.URL}
 	switch a.Wait {
 	case "commit":
@@ -67,7 +64,11 @@ func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) err
 		t.leaving--
 		b.mu.Unlock()
 	}()
-	defer v.part(timed)()
+	v.leaveDialogs()
+	if err := t.blocked(); err != nil && reins.CodeOf(err) != reins.CodePageCrashed {
+		return err
+	}
+	v.free(timed)
 	if err := v.start(timed, a.URL); err != nil {
 		return v.explain(ctx, limit, err)
 	}

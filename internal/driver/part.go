@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/runtime"
@@ -10,50 +9,33 @@ import (
 	"github.com/reins-browser/reins/internal/cdp"
 )
 
-// patience is how long the scripts of a page that is being left may keep the
-// next document from getting its process.
-const patience = time.Second
+const (
+	patience = time.Second // for the scripts of a page that is being left
+	mostEnds = 5           // attempts to end them
+)
 
-// part sees to it that the page which is being left does not hold the
-// navigation up: the next document may need its process, so scripts that keep
-// it busy are ended. It goes on until the function it returns is called.
-func (v *voyage) part(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		for wait := patience; pause(ctx, wait) && !v.gone(); {
-			wait = patience
-			probe, end := context.WithTimeout(ctx, patience)
-			_, err := cdp.Call(probe, v.t.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
-			busy := err != nil && probe.Err() != nil
-			end()
-			if busy && !v.gone() {
-				terminate(v.t)
-				wait = nudge
-			}
+// stopTimers keeps a page from being busy again at once.
+const stopTimers = `for (let id = setTimeout(() => {}), n = 0; id > 0 && n < 100000; id--, n++) clearTimeout(id)`
+
+// free ends the scripts of a page that keep it busy, before it is left. The next
+// document may need its process, and once the browser has begun to put it
+// there, nothing reaches the page any more.
+func (v *voyage) free(ctx context.Context) {
+	wait := patience
+	for range mostEnds {
+		if v.t.blocked() != nil || !v.busy(ctx, wait) {
+			return
 		}
-	})
-	return func() {
-		cancel()
-		done.Wait()
+		terminate(v.t)
+		v.t.pageSession().Send(runtime.Evaluate.Method, runtime.EvaluateParams{Expression: stopTimers})
+		wait = nudge
 	}
 }
 
-// gone reports whether the page is left, or cannot run anything.
-func (v *voyage) gone() bool {
-	v.b.mu.Lock()
-	defer v.b.mu.Unlock()
-	return v.thereLocked() || v.t.blockedLocked() != nil
-}
-
-// pause waits; false when the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// busy reports whether the page does not answer within d.
+func (v *voyage) busy(ctx context.Context, d time.Duration) bool {
+	probe, end := context.WithTimeout(ctx, d)
+	defer end()
+	_, err := cdp.Call(probe, v.t.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+	return err != nil && probe.Err() != nil && ctx.Err() == nil
 }

@@ -37,6 +37,7 @@ type tab struct {
 	chooser       *fileChooser // file chooser that a page asked for and nobody answered
 	consoleErrors int          // errors and uncaught exceptions so far
 	nav           navigation   // of the main frame
+	dialogs       int          // dialogs that its document has opened
 	dismissed     int          // dialogs that were answered for the page so far
 
 	journal journal // has a lock of its own
