@@ -83,8 +83,11 @@ func inspect(path string) (program, *reins.Error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return refuse("does not exist; install it or name another")
 	}
-	if err != nil || !filepath.IsAbs(real) {
+	if err != nil {
 		return refuse("cannot be looked up (%w); name an absolute path that this user can read", err)
+	}
+	if !filepath.IsAbs(real) {
+		return refuse("is not an absolute path; name it from the root on")
 	}
 	if real == "/usr/bin/snap" || strings.HasPrefix(real, "/snap/") {
 		return refuse("is a snap: snapd confines it in a way that rules out a cell; install Chromium as an ordinary package or archive")
@@ -96,6 +99,9 @@ func inspect(path string) (program, *reins.Error) {
 	}
 	defer f.Close()
 	n, err := f.Read(head)
+	if info, bad := f.Stat(); bad != nil || !info.Mode().IsRegular() {
+		return refuse("is not a file; name the program itself, such as %s", fullPaths[0])
+	}
 	if head = head[:n]; err != nil || !bytes.HasPrefix(head, []byte("\x7fELF")) {
 		return refuse("is a launcher script and not the program; name the program it starts, such as %s", fullPaths[0])
 	}
@@ -143,7 +149,10 @@ func (b *Backend) version(ctx context.Context, p program) (version, *reins.Error
 		if ended := reins.ContextError(ctx); ended != nil {
 			return version{}, ended
 		}
-		return refuse("did not tell its version (it said %.100q: %w); check that it runs as this user", out, err)
+		if err != nil {
+			return refuse("did not tell its version (%w; it said %.100q); check that it runs as this user", err, out)
+		}
+		return refuse("is no Chromium: asked for its version it said %.100q", out)
 	}
 	v.text = string(match[0])
 	v.major, _ = strconv.Atoi(string(match[1]))
