@@ -88,7 +88,7 @@ func (l *Lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write implements the SDK's Connection.
 func (l *Lines) Write(_ context.Context, msg jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(msg)
+	data, err := encode(msg)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,23 @@ func (l *Lines) Write(_ context.Context, msg jsonrpc.Message) error {
 		defer l.count(-1)
 	}
 	return l.write(data)
+}
+
+// encode writes a message. A result is JSON already, in one line; it is put
+// into its envelope as it is, since a snapshot may be large.
+func encode(msg jsonrpc.Message) ([]byte, error) {
+	res, ok := msg.(*jsonrpc.Response)
+	if !ok || res.Error != nil || len(res.Result) == 0 || bytes.IndexByte(res.Result, '\n') >= 0 {
+		return jsonrpc.EncodeMessage(msg)
+	}
+	id, err := json.Marshal(res.ID.Raw())
+	if err != nil {
+		return nil, err
+	}
+	const head, middle = `{"jsonrpc":"2.0","id":`, `,"result":`
+	data := make([]byte, 0, len(head)+len(id)+len(middle)+len(res.Result)+2) // and a line end
+	data = append(append(append(data, head...), id...), middle...)
+	return append(append(data, res.Result...), '}'), nil
 }
 
 func (l *Lines) count(n int) {

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reins-browser/reins"
@@ -237,3 +239,32 @@ func FuzzLines(f *testing.F) {
 }
 
 var _ sdk.Transport = (*mcp.Lines)(nil)
+
+// What the transport writes of a response is what the protocol's own encoder
+// writes of it, whatever its ID and result.
+func TestLinesEncode(t *testing.T) {
+	for _, id := range []any{"a\"\n<é>", 7.0, -1.0} {
+		made, err := jsonrpc.MakeID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range []string{`{}`, `{"text":"a\nb\u2028 <x> é"}`, "{\n \"a\": 1}", ``, `null`} {
+			msg := &jsonrpc.Response{ID: made, Result: json.RawMessage(result)}
+			var out strings.Builder
+			if err := mcp.NewLines(strings.NewReader(""), &out).Write(t.Context(), msg); err != nil {
+				t.Fatal(err)
+			}
+			want, err := jsonrpc.EncodeMessage(msg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a, b any
+			if json.Unmarshal([]byte(out.String()), &a) != nil || json.Unmarshal(want, &b) != nil {
+				t.Fatalf("not JSON: %q, %q", out.String(), want)
+			}
+			if diff := cmp.Diff(b, a); diff != "" || strings.Count(out.String(), "\n") != 1 {
+				t.Errorf("ID %v, result %q: %q, the encoder wrote %q", id, result, out.String(), want)
+			}
+		}
+	}
+}
