@@ -184,16 +184,40 @@ func (f *floor) where(ctx context.Context) error {
 	return err
 }
 
-// plainWalk reads for each element what an outline cannot do without: whether
-// it is rendered, its role or tag, its name or text.
-const plainWalk = `(()=>{const out=[];const walk=(n,d)=>{
-	for(let c=n.firstChild;c;c=c.nextSibling){
+// plainWalk is a walk as one would write it by hand: of each element it reads
+// whether it is rendered, its role, its name (label, alternative text, title, or
+// its content where the role is named by it), its states, its value or address,
+// and its text, by the calls that are the fastest for it: one style object, one
+// pass for all labels. It knows nothing of shadow trees that are closed, owned
+// elements, references, generated text, modal dialogs, layout tables, frames,
+// numbers of elements, or what only a pointer can act on.
+const plainWalk = `(()=>{
+	const roles={a:'link',button:'button',h1:'heading',h2:'heading',h3:'heading',h4:'heading',h5:'heading',h6:'heading',
+		input:'textbox',textarea:'textbox',select:'combobox',ul:'list',ol:'list',li:'listitem',img:'img',p:'paragraph',
+		nav:'navigation',main:'main',table:'table',tr:'row',td:'cell',th:'columnheader',iframe:'iframe'};
+	const byContent=new Set(['link','button','heading','cell','columnheader','option','tab','menuitem']);
+	const labels=new Map();
+	for(const l of document.querySelectorAll('label'))if(l.control)labels.set(l.control,l.textContent.trim());
+	const out=[];
+	const walk=(n,d)=>{for(let c=n.firstChild;c;c=c.nextSibling){
 		if(c.nodeType===3){const t=c.data.trim();if(t)out.push(' '.repeat(d)+'- text: '+t);continue}
 		if(c.nodeType!==1)continue;
-		const s=getComputedStyle(c);if(s.display==='none'||s.visibility!=='visible')continue;
-		const role=c.getAttribute('role')||c.localName;
-		const name=c.getAttribute('aria-label')||c.getAttribute('alt')||c.getAttribute('title')||'';
-		out.push(' '.repeat(d)+'- '+role+' "'+name+'"'+(c.disabled?' [disabled]':'')+(c.checked?' [checked]':''));
+		const tag=c.localName;
+		if(tag==='script'||tag==='style'||c.getAttribute('aria-hidden')==='true')continue;
+		const s=getComputedStyle(c);
+		if(s.display==='none'||s.visibility!=='visible')continue;
+		const role=c.getAttribute('role')||(tag==='input'&&(c.type==='checkbox'||c.type==='radio')?c.type:roles[tag])||'generic';
+		const name=c.getAttribute('aria-label')||c.getAttribute('alt')||labels.get(c)||
+			(byContent.has(role)?c.textContent.trim():'')||c.getAttribute('title')||'';
+		let line=' '.repeat(d)+'- '+role+' "'+name+'"';
+		if(c.disabled)line+=' [disabled]';
+		if(c.checked)line+=' [checked]';
+		const x=c.getAttribute('aria-expanded');
+		if(x)line+=' [expanded='+x+']';
+		if(role==='heading')line+=' [level='+tag[1]+']';
+		if(role==='textbox'&&c.value)line+=': '+c.value;
+		out.push(line);
+		if(role==='link')out.push(' '.repeat(d+1)+'- /url: '+c.href);
 		walk(c.shadowRoot||c,d+1)}};
 	walk(document.body,0);return out.join('\n')})()`
 

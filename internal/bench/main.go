@@ -78,16 +78,26 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("reins: %w", err)
 	}
 	defer agent.Close()
+	if err := agent.navigate(ctx, site.url("35")); err != nil {
+		return err
+	}
+	if err := agent.snapshot(ctx); err != nil {
+		return err
+	}
+	small, err := agent.memory()
+	if err != nil {
+		return err
+	}
 	for _, m := range measures {
 		if err := m.run(ctx, o.rounds, raw, agent, site, &table); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
 	table.print(os.Stdout)
-	own, browser, err := agent.memory()
+	large, err := agent.memory()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nmemory after the run, PSS: %.1f MiB in Reins' own processes, %.1f MiB in Chromium's\n", own, browser)
+	fmt.Printf("\nmemory, PSS: with the small page %s; after the run %s\n", small, large)
 	return nil
 }

@@ -29,7 +29,7 @@ func startReins(ctx context.Context, o options, s *site) (_ *client, err error) 
 		return nil, err
 	}
 	c.cmd = exec.Command(o.reins, "mcp", "--dir", filepath.Join(c.dir, "run"), "--engine", o.engine,
-		"--allow", s.addr, "--log-level", "error", "--max-bytes", "1000000")
+		"--allow", s.addr, "--log-level", "error")
 	c.cmd.Stderr = io.Discard
 	c.session, err = sdk.NewClient(&sdk.Implementation{Name: "bench", Version: "1"}, nil).
 		Connect(ctx, &sdk.CommandTransport{Command: c.cmd, TerminateDuration: 10 * time.Second}, nil)
@@ -103,14 +103,11 @@ func (c *client) act(ctx context.Context, tool string, arguments map[string]any)
 	return err
 }
 
-// memory adds up the proportional set size of the server's process tree, in
-// MiB, apart for Reins' own processes and the browser's.
-func (c *client) memory() (own, browser float64, err error) {
-	children := map[int][]int{}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return 0, 0, err
-	}
+// tree lists a process and all below it, with the fields of their stat files
+// after the name: parent, times and so on.
+func tree(root int) (pids []int, stats [][]string) {
+	children, all := map[int][]int{}, map[int][]string{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
 	for _, d := range dirs {
 		pid, _ := strconv.Atoi(filepath.Base(d))
 		stat, err := os.ReadFile(d + "/stat")
@@ -120,19 +117,62 @@ func (c *client) memory() (own, browser float64, err error) {
 		after := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		parent, _ := strconv.Atoi(after[1])
 		children[parent] = append(children[parent], pid)
+		all[pid] = after
 	}
-	for queue := []int{c.cmd.Process.Pid}; len(queue) > 0; queue = queue[1:] {
-		pid := queue[0]
-		queue = append(queue, children[pid]...)
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		queue = append(queue, children[queue[0]]...)
+		if fields := all[queue[0]]; fields != nil {
+			pids, stats = append(pids, queue[0]), append(stats, fields)
+		}
+	}
+	return pids, stats
+}
+
+// cpuOf is the time that a process and all below it have had on a core; the
+// kernel tells it in hundredths of a second.
+func cpuOf(root int) time.Duration {
+	var sum time.Duration
+	_, stats := tree(root)
+	for _, fields := range stats {
+		for _, f := range fields[11:13] { // user and system
+			n, _ := strconv.ParseInt(f, 10, 64)
+			sum += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return sum
+}
+
+// usage is the proportional set size of a server's process tree in MiB: of each
+// of Reins' own processes, and of the browser's together.
+type usage struct {
+	own     []float64
+	browser float64
+}
+
+func (u usage) String() string {
+	sum, parts := 0.0, make([]string, len(u.own))
+	for i, mib := range u.own {
+		sum += mib
+		parts[i] = fmt.Sprintf("%.1f", mib)
+	}
+	return fmt.Sprintf("%.1f MiB in Reins' own processes (%s), %.1f MiB in Chromium's", sum, strings.Join(parts, " + "), u.browser)
+}
+
+func (c *client) memory() (u usage, err error) {
+	pids, _ := tree(c.cmd.Process.Pid)
+	for _, pid := range pids {
 		dir := "/proc/" + strconv.Itoa(pid)
 		mib := pss(dir + "/smaps_rollup")
 		if exe, _ := os.ReadFile(dir + "/comm"); strings.HasPrefix(string(exe), "chrom") || strings.HasPrefix(string(exe), "headless") {
-			browser += mib
+			u.browser += mib
 		} else {
-			own += mib
+			u.own = append(u.own, mib)
 		}
 	}
-	return own, browser, nil
+	if len(u.own) == 0 {
+		return u, fmt.Errorf("the server is gone")
+	}
+	return u, nil
 }
 
 func pss(file string) float64 {

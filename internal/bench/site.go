@@ -21,7 +21,7 @@ func serve() (*site, error) {
 	}
 	s := &site{addr: l.Addr().String()}
 	pages := map[string]string{}
-	for _, n := range []int{35, 950, 10000} {
+	for _, n := range []int{35, 950, 10000, 50000} {
 		pages["/"+strconv.Itoa(n)] = page(n)
 	}
 	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
