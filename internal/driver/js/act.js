@@ -210,7 +210,8 @@ const subject = (el) => {
 
 const done = (el, r, o) => {
   if (o.arm === 'pointer') arm(el, 'pointer');
-  changed = false;
+  changed = entered = false;
+  watching = true;
   observer.observe(document, { subtree: true, childList: true, characterData: true });
   const a = activeElement();
   return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
@@ -311,12 +312,13 @@ const caretAtEnd = (n) => {
 
 const busyParts = () => document.querySelectorAll('[aria-busy="true"]').length;
 
-// after waits for two pictures, and for parts of the page that began to say
-// that they are busy, at most ms; then it tells how the page stands.
+// after waits for a picture that shows what the input did, or for two when it
+// has not shown anything yet, and for parts of the page that began to say that
+// they are busy, at most ms; then it tells how the page stands (ACT-6).
 const after = async (busyBefore, ms) => {
   const began = performance.now();
-  await frame();
-  await frame();
+  await painted();
+  if (!(watching && changed) && !entered) await painted();
   while (busyParts() > busyBefore && performance.now() - began < ms) await frame();
   return standing();
 };
@@ -324,6 +326,9 @@ const after = async (busyBefore, ms) => {
 // changed tells whether the document has changed since the last input was
 // made ready.
 let changed = true;
+let watching = false; // changed is about the last input
+let entered = false; // a control has taken input since
+for (const type of ['input', 'change']) window.addEventListener(type, () => { entered = true; }, { capture: true, passive: true });
 const observer = new MutationObserver(() => { changed = true; observer.disconnect(); });
 
 const standing = () => {
@@ -331,6 +336,7 @@ const standing = () => {
   const out = { busy: busyParts(), focus: 0, title: bound(document.title), changed };
   observer.disconnect();
   changed = true;
+  watching = entered = false;
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
     Object.assign(out, subject(a));

@@ -123,3 +123,14 @@ const frame = () => new Promise((done) => {
   const late = setTimeout(done, 250);
   requestAnimationFrame(() => { clearTimeout(late); done(); });
 });
+
+// painted ends when the next picture was made: what runs at its beginning, then
+// style, layout and paint are one task, and the message comes after it.
+const painted = () => new Promise((done) => {
+  const late = setTimeout(done, 250);
+  requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { clearTimeout(late); port1.close(); done(); };
+    port2.postMessage(0);
+  });
+});
