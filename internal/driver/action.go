@@ -57,6 +57,7 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 		return nil, x.failure(err)
 	}
 	if !cmd.Action.Verb().ReadOnly() {
+		b.views.forget(cmd.Lease, ref)
 		b.refresh(ctx)
 	}
 	x.fx.report(b, x.reply)

@@ -108,6 +108,10 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 			return nil, err
 		}
 		if why.OK {
+			if err := x.same(s); err != nil {
+				b.disarm(s)
+				return nil, err
+			}
 			return s, nil
 		}
 		if time.Now().After(end) {

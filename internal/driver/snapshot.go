@@ -32,6 +32,7 @@ type views struct {
 	number  int       // of the newest cursor
 	owners  map[ownerKey]int
 	seen    map[*document]struct{} // main documents that were read
+	shown   map[string]map[reins.Ref]title
 }
 
 type viewKey struct {
@@ -168,6 +169,7 @@ func (b *browser) cut(x *action, s *stop, lines []outline.Line, limit int) {
 	result := x.reply.Result.Snapshot
 	text, at := outline.Cut(lines, s.at, limit)
 	result.Text = text
+	b.views.show(x.cmd.Lease, lines[min(s.at.Line, len(lines)):min(at.Line, len(lines))])
 	if at.Line >= len(lines) {
 		return
 	}

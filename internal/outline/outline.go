@@ -339,3 +339,32 @@ func joins(before, next rune) bool {
 	}
 	return false
 }
+
+// Title returns the role and name that a line shows, as they were before they
+// were quoted.
+func (l Line) Title() (role, name string) {
+	s := strings.TrimLeft(l.Text, " ~+")
+	for range 2 { // a mark of a difference, the entry's own
+		s = strings.TrimLeft(strings.TrimPrefix(s, "- "), " ")
+	}
+	end := strings.IndexAny(s, " :")
+	if end < 0 {
+		return s, ""
+	}
+	role, s = s[:end], s[end:]
+	if !strings.HasPrefix(s, ` "`) {
+		return role, ""
+	}
+	s = s[2:]
+	var b strings.Builder
+	for i := 0; i < len(s) && s[i] != '"'; i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == 'n' {
+				b.WriteRune(lineEnd)
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return role, b.String()
+}
