@@ -25,6 +25,7 @@ type choice struct {
 	Gone     bool     `json:"gone"`
 	Refused  bool     `json:"refused"`
 	Missing  string   `json:"missing"`
+	Unclear  string   `json:"unclear"`
 	Disabled string   `json:"disabled"`
 	Takes    []string `json:"takes"`
 	More     int      `json:"more"`
@@ -57,6 +58,8 @@ func (f *filling) setSelect(ctx context.Context) error {
 		return f.checkChosen(ctx, len(wanted))
 	case c.Disabled != "":
 		return reins.Errorf(reins.CodeNotActionable, "option %.80q of %s %.100q (ref %s) is disabled; choose another", c.Disabled, f.info.Role, f.info.Name, f.a.Ref).With("reason", "disabled")
+	case c.Unclear != "":
+		return f.refuse("it has several options %.80q; say which: it takes %s", c.Unclear, quoteAll(c.Takes, c.More))
 	}
 	return f.refuse("it has no option %.80q; it takes %s", c.Missing, quoteAll(c.Takes, c.More))
 }
@@ -340,7 +343,7 @@ func (f *filling) slider(ctx context.Context) (string, error) {
 func (f *filling) setFiles(ctx context.Context) error {
 	ids := f.a.Value.Artifacts
 	if ids == nil {
-		return f.refuse("it is a file control and takes files: give {\"artifacts\": [id]} of stored artifacts")
+		return f.refuse("it is a file control and takes files, by the IDs of stored artifacts")
 	}
 	if len(ids) > 1 && !f.info.Multiple {
 		return f.refuse("it takes one file")

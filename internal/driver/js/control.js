@@ -146,8 +146,20 @@ const takesNumber = (n, wanted) => {
 
 const labelOf = (o) => squeeze(o.label || o.text);
 
+// groupedLabel is an option's label with that of its group before it.
+const groupedLabel = (o) => o.parentElement.localName === 'optgroup' ? squeeze(o.parentElement.label + ' ' + labelOf(o)) : labelOf(o);
+
+// tellingLabels are the labels of options as one can choose by: those that
+// several have, with their groups' before them.
+const tellingLabels = (options) => {
+  const times = new Map();
+  for (const o of options) times.set(labelOf(o), (times.get(labelOf(o)) || 0) + 1);
+  return options.map((o) => bound(times.get(labelOf(o)) > 1 ? groupedLabel(o) : labelOf(o), 60));
+};
+
 // choose selects the options of a native list that are named by label, else by
-// value, else by label without regard to case.
+// value, else by label with the group's before it, else by label without regard
+// to case. A label of options that mean different things does not name one.
 const choose = (n, wanted = []) => { // an empty list does not come
   const el = elementOf(n);
   if (!el) return { gone: true };
@@ -155,14 +167,16 @@ const choose = (n, wanted = []) => { // an empty list does not come
   const picked = [];
   for (const w of wanted) {
     const s = squeeze(w);
-    const tests = [(o) => labelOf(o) === s, (o) => o.value === w, (o) => labelOf(o).toLowerCase() === s.toLowerCase()];
+    const tests = [(o) => labelOf(o) === s, (o) => o.value === w, (o) => groupedLabel(o) === s, (o) => labelOf(o).toLowerCase() === s.toLowerCase()];
     let found = null;
     for (const t of tests) {
       const fits = all.filter(t);
-      found = fits.find((o) => !offOption(o)) || fits[0];
+      const on = fits.filter((o) => !offOption(o));
+      found = on[0] || fits[0];
+      if (on.some((o) => o.value !== found.value && o.parentElement !== found.parentElement)) return { refused: true, unclear: bound(w, 80), takes: tellingLabels(on.slice(0, 40)), more: Math.max(0, on.length - 40) };
       if (found) break;
     }
-    if (!found) return { refused: true, missing: bound(w, 80), takes: all.filter((o) => !offOption(o)).slice(0, 40).map((o) => bound(labelOf(o), 60)), more: Math.max(0, all.length - 40) };
+    if (!found) return { refused: true, missing: bound(w, 80), takes: tellingLabels(all.filter((o) => !offOption(o)).slice(0, 40)), more: Math.max(0, all.length - 40) };
     if (offOption(found)) return { refused: true, disabled: bound(labelOf(found), 80), takes: [] };
     picked.push(found);
   }
