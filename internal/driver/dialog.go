@@ -161,14 +161,39 @@ func (b *browser) answerDialog(ctx context.Context, x *action, d *dialog, accept
 		name = "Cancel"
 	}
 	x.reply.Result.Target = &reins.Target{Role: "button", Name: name}
+	settling := b.settle(x)
 	if _, err := cdp.Call(ctx, d.session, page.HandleJavaScriptDialog, params); err != nil {
+		settling.stop()
 		if _, refused := cdp.IsProtocol(err); refused {
 			return reins.Errorf(reins.CodeStaleRef, "the dialog of tab %s was closed meanwhile; take a new snapshot", x.tab.id).Because(err)
 		}
 		return err
 	}
-	x.reply.Result.Changes = &reins.Changes{Settled: b.settleDialog(ctx, x)}
-	return ctx.Err()
+	settled := b.settleDialog(ctx, x)
+	x.changes().Settled = settled
+	if !settled || x.tab.blocked() != nil {
+		settling.stop()
+		return ctx.Err()
+	}
+	// The script that goes on may lead somewhere (ACT-6).
+	err := settling.finish(ctx, x, or(waitsOf(x.cmd.Action).Settle, waitSettle), nil, x.fx.doc)
+	x.changes().Focus, x.changes().FocusRef = nil, ""
+	return err
+}
+
+// waitsOf are the waits of an action that can answer a dialog.
+func waitsOf(a reins.Action) reins.Waits {
+	switch a := a.(type) {
+	case reins.Click:
+		return a.Waits
+	case reins.Fill:
+		return a.Waits
+	case reins.Press:
+		return a.Waits
+	case reins.PressKey:
+		return a.Waits
+	}
+	return reins.Waits{}
 }
 
 // fileChooser is a file chooser that the page asked for. The browser shows

@@ -55,6 +55,7 @@ func TestDialogs(t *testing.T) {
 			}
 			title(test.want)
 		}
+		b.open(t, s.URL+"/") // a page that asks again and again can be left
 		ask(`confirm("really <b>?")`)
 		for _, a := range []reins.Action{
 			reins.Navigate{URL: s.URL}, reins.Screenshot{}, reins.Press{Key: "a"}, reins.Type{Text: "a"},
@@ -195,6 +196,26 @@ func TestFileChooser(t *testing.T) {
 			var got string
 			if err := d.eval(t.Context(), "el => el.id", &got, h); err != nil || got != id {
 				t.Errorf("the chooser is for %q, %v; want %q", got, err, id)
+			}
+		}
+	})
+}
+
+// ACT-6: an answer to a dialog returns when what the page then does is there.
+func TestAnswersSettle(t *testing.T) {
+	s := site(t, map[string]string{
+		"/": `<!doctype html><title>Ask</title><form action="/sent" onsubmit="return confirm('Send?')"><button>Send</button></form>
+<button onclick="if (confirm('Fetch?')) fetch('/sent').then(r => r.text()).then(x => { document.title = 'Fetched'; })">Fetch</button>`,
+		"/sent": `<!doctype html><title>Sent</title><h1>Sent</h1>`,
+	})
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		for button, title := range map[string]string{"Send": "Sent", "Fetch": "Fetched"} {
+			b.open(t, s.URL)
+			b.act(t, reins.Click{Ref: refTo(t, b.see(t), `"`+button+`"`)})
+			r := b.act(t, reins.Click{Ref: "dialog-accept"}).Result
+			if r.Tab.Title != title || !r.Changes.Settled || r.Changes.Focus != nil {
+				t.Errorf("%s: the answer came with %+v, %+v", button, r.Tab, r.Changes)
 			}
 		}
 	})
