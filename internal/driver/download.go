@@ -29,12 +29,12 @@ type download struct {
 }
 
 func (d *download) describe() reins.Download {
-	return reins.Download{Name: d.name, URL: bounded(d.url), State: d.state, Reason: d.reason}
+	return reins.Download{Name: d.name, URL: bounded(withoutUser(d.url)), State: d.state, Reason: d.reason}
 }
 
 // saved is what the parent takes, once the download is complete.
 func (d *download) saved() (Saved, bool) {
-	return Saved{GUID: d.guid, Name: d.name, URL: bounded(d.url), Size: d.size}, d.state == downloadCompleted
+	return Saved{GUID: d.guid, Name: d.name, URL: bounded(withoutUser(d.url)), Size: d.size}, d.state == downloadCompleted
 }
 
 const (
@@ -97,7 +97,7 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	d.size, d.total = int64(v.ReceivedBytes), int64(v.TotalBytes)
 	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes) > float64(most) {
 		if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
-			b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(d.url), Size: d.size}})
+			b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(withoutUser(d.url)), Size: d.size}})
 		}
 		b.session.Send(protobrowser.CancelDownload.Method, protobrowser.CancelDownloadParams{GUID: v.GUID})
 		v.State, d.reason = protobrowser.DownloadProgressStateCanceled, fmt.Sprintf("it is larger than the %d bytes that may be kept", most)

@@ -21,6 +21,7 @@ type effects struct {
 	closed     []reins.TabID
 	downloads  []*download
 	notes      []string
+	refusals   []string     // of documents, by the network door
 	dialog     *dialog      // opened meanwhile on the tab
 	chooser    *fileChooser // asked for meanwhile on the tab
 }
@@ -113,7 +114,7 @@ func (fx *effects) report(b *browser, r *Reply) {
 			d.reported = true
 		}
 	}
-	r.Result.Notes = append(r.Result.Notes, fx.notes...)
+	r.Result.Notes = append(append(r.Result.Notes, fx.notes...), fx.refusals...)
 	b.placeLocked(fx.tab, r)
 }
 

@@ -84,7 +84,11 @@ func (t *tab) updateLocked(e cdp.Event) bool {
 	case runtime.ConsoleAPICalled.Method:
 		return t.consoleLocked(e)
 	case network.ResponseReceived.Method, network.LoadingFailed.Method, network.RequestWillBeSent.Method:
-		return t.nav.takeLocked(e)
+		taken := t.nav.takeLocked(e)
+		if taken && e.Method == network.ResponseReceived.Method {
+			t.tellRefusalLocked()
+		}
+		return taken
 	case inspector.TargetCrashed.Method:
 		return t.frameCrashedLocked(e.Session)
 	}
@@ -218,10 +222,10 @@ func (t *tab) frameLocked(e cdp.Event) bool {
 		if !ok || f == nil {
 			return false
 		}
-		f.url = v.URL
+		f.url = withoutUser(v.URL)
 		if f == t.main {
 			t.nav.within++
-			t.url = v.URL
+			t.url = f.url
 			t.b.tellLocked("tab_updated", t)
 			t.askTitle()
 		}
@@ -279,6 +283,7 @@ func (t *tab) describeLocked(f *frame, v *proto.Frame) {
 	if v.UnreachableURL != "" {
 		f.url = v.UnreachableURL
 	}
+	f.url = withoutUser(f.url)
 	if f == t.main {
 		t.url = f.url
 	}

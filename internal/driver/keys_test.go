@@ -69,13 +69,13 @@ addEventListener('input',()=>say(keys.join(' ')+' ['+(document.activeElement.val
 			want string
 		}{
 			{"letter", []func(string) reins.Action{press(`"Area"`, "a")}, "+a/KeyA/65 -a/KeyA/65 [a]"},
-			{"upper case", []func(string) reins.Action{press(`"Area"`, "Q")}, "+SQ/KeyQ/81 -SQ/KeyQ/81 [Q]"},
+			{"upper case", []func(string) reins.Action{press(`"Area"`, "Q")}, "+SQ/KeyQ/81 -Q/KeyQ/81 [Q]"},
 			{"chord", []func(string) reins.Action{press(`"In"`, "Control+A"), press(`"In"`, "Backspace")}, "+CControl/ControlLeft/17 +Ca/KeyA/65 -Ca/KeyA/65 -Control/ControlLeft/17 +Backspace/Backspace/8 -Backspace/Backspace/8 []"},
 			{"no stray character", []func(string) reins.Action{press(`"Area"`, "Control+k")}, "+CControl/ControlLeft/17 +Ck/KeyK/75 -Ck/KeyK/75 -Control/ControlLeft/17 []"},
 			{"line", []func(string) reins.Action{press(`"Area"`, "Shift+Enter")}, "+SShift/ShiftLeft/16 +SEnter/Enter/13 -SEnter/Enter/13 -Shift/ShiftLeft/16 [ ]"},
 			{"other layout", []func(string) reins.Action{press(`"Area"`, "é")}, "+é//0 -é//0 [é]"},
-			{"typed", []func(string) reins.Action{typed(`"Area"`, "Hi 9")}, "+SH/KeyH/72 -SH/KeyH/72 +i/KeyI/73 -i/KeyI/73 + /Space/32 - /Space/32 +9/Digit9/57 -9/Digit9/57 [Hi 9]"},
-			{"typed at the end", []func(string) reins.Action{typed(`"In"`, "!")}, "+S!/Digit1/49 -S!/Digit1/49 [abc def!]"},
+			{"typed", []func(string) reins.Action{typed(`"Area"`, "Hi 9")}, "+SH/KeyH/72 -H/KeyH/72 +i/KeyI/73 -i/KeyI/73 + /Space/32 - /Space/32 +9/Digit9/57 -9/Digit9/57 [Hi 9]"},
+			{"typed at the end", []func(string) reins.Action{typed(`"In"`, "!")}, "+S!/Digit1/49 -!/Digit1/49 [abc def!]"},
 			{"emoji", []func(string) reins.Action{typed(`"Area"`, "👨‍👩‍👧")}, " [👨‍👩‍👧]"},
 			{"editor", []func(string) reins.Action{typed(`"Rich"`, "ok")}, "+o/KeyO/79 -o/KeyO/79 +k/KeyK/75 -k/KeyK/75 [ok]"},
 			{"function key", []func(string) reins.Action{press(`"Area"`, "F7")}, "+F7/F7/118 -F7/F7/118 []"},

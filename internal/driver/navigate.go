@@ -42,7 +42,7 @@ var errNavigationTime = errors.New("the navigation's time passed")
 // navigate is the verb (NAV-1..5).
 func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) error {
 	t := x.tab
-	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: a.URL}
+	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: withoutUser(a.URL)}
 	switch a.Wait {
 	case "commit":
 		v.want = phaseCommitted
@@ -257,6 +257,9 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	if met && v.want == phaseParsed {
 		v.awaitLoad(ctx)
 	}
+	if answer.asks != "" {
+		v.x.note("the site asks for credentials: %.200q; this browser has none for it", answer.asks)
+	}
 	result := &reins.NavigationResult{Status: answer.status, Waited: met}
 	result.URL, result.Title, result.Loading = v.describe(context.WithoutCancel(ctx))
 	v.x.reply.Result.Navigation = result
@@ -342,9 +345,9 @@ func (v *voyage) addressOf() string {
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
 	if failed := v.t.nav.unreachable; failed != "" && v.thereLocked() {
-		return failed
+		return withoutUser(failed)
 	}
-	return cmp.Or(v.to, v.t.url)
+	return withoutUser(cmp.Or(v.to, v.t.url))
 }
 
 // reportDownload reports a navigation that became a download (NAV-4), once

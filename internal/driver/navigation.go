@@ -29,6 +29,7 @@ type response struct {
 	url     string
 	status  int
 	refusal string // why the egress door refused it; "" when it did not
+	asks    string // for which credentials the server asks, with status 401
 }
 
 // failure is why a document request came to nothing.
@@ -75,6 +76,9 @@ func (n *navigation) takeLocked(e cdp.Event) bool {
 		r := response{loader: v.LoaderID, url: v.Response.URL, status: v.Response.Status}
 		if strings.HasPrefix(r.url, "http:") { // over https the door answers nothing
 			r.refusal = header(v.Response.Headers, refusalHeader)
+		}
+		if r.status == 401 {
+			r.asks = header(v.Response.Headers, "WWW-Authenticate")
 		}
 		n.responses = keepLast(append(n.responses, r))
 	case network.LoadingFailed.Method:

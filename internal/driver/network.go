@@ -102,7 +102,7 @@ func (j *journal) sentLocked(e cdp.Event) {
 		j.endLocked(key, before, v.Time)
 	}
 	r := &traffic{session: e.Session.ID(), loader: v.Loader, sent: v.Time, habit: habitOf(v.Request.Method, v.Request.URL)}
-	r.Method, r.URL, r.Type = v.Request.Method, bounded(v.Request.URL), strings.ToLower(v.Type)
+	r.Method, r.URL, r.Type = v.Request.Method, bounded(withoutUser(v.Request.URL)), strings.ToLower(v.Type)
 	j.beginLocked(key, r)
 }
 

@@ -51,6 +51,21 @@ func address(given string, policy reins.NavigationPolicy) (string, error) {
 	return s, nil
 }
 
+// withoutUser leaves the credentials out of an address, which are told nobody
+// but the site.
+func withoutUser(address string) string {
+	scheme := strings.Index(address, "://")
+	if scheme < 0 || !strings.Contains(address, "@") {
+		return address
+	}
+	host := address[scheme+3:]
+	if end := strings.IndexAny(host, "/?#\\"); end >= 0 {
+		host = host[:end]
+	}
+	at := strings.LastIndexByte(host, '@')
+	return address[:scheme+3] + address[scheme+3+at+1:]
+}
+
 // known are the schemes that are taken for one whatever follows.
 var known = []string{
 	"http", "https", "about", "javascript", "data", "blob", "file", "filesystem", "chrome", "chrome-extension",

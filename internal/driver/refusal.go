@@ -1,6 +1,10 @@
 package driver
 
-import "github.com/reins-browser/reins"
+import (
+	"slices"
+
+	"github.com/reins-browser/reins"
+)
 
 // refused words the reasons for which the egress door refuses.
 var refused = map[string]string{
@@ -45,3 +49,23 @@ func Refusal(host, reason string) *reins.Error {
 	}
 	return out.With("host", host).With("reason", reason)
 }
+
+// tellRefusalLocked notes, for the actions under way, that the network door did
+// not let a document of the tab, or of a tab that they opened, be loaded: what a
+// page leads to is refused like what an agent asks for (NAV-3).
+func (t *tab) tellRefusalLocked() {
+	r := t.nav.responses[len(t.nav.responses)-1]
+	if r.refusal == "" {
+		return
+	}
+	note := Refusal(hostOf(r.url), r.refusal).Message
+	for fx := range t.b.effects {
+		mine := fx.tab == t || slices.Contains(fx.opened, t) || fx.tab != nil && t.opener == fx.tab
+		if mine && len(fx.refusals) < mostRefusals && !slices.Contains(fx.refusals, note) {
+			fx.refusals = append(fx.refusals, note)
+		}
+	}
+}
+
+// mostRefusals is how many refusals one action tells.
+const mostRefusals = 8

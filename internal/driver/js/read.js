@@ -101,6 +101,7 @@ const target = (href) => {
   try { url = new URL(href, document.baseURI); } catch { return ''; }
   if (!/^(https?|mailto|tel|ftp):$/.test(url.protocol)) return '';
   if (url.hash && url.href.split('#')[0] === location.href.split('#')[0]) return '';
+  url.username = url.password = '';
   return bound(url.href).replace(/[\s()<>\\]/g, (c) => '%' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 };
 

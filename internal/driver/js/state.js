@@ -132,6 +132,7 @@ const address = (el) => {
   if (typeof href !== 'string') href = href.baseVal || '';
   if (href.startsWith('javascript:')) return '';
   if (href.startsWith('data:')) return bound(href, 40);
+  if (href.includes('@')) href = href.replace(/^([a-z]+:\/\/)[^/?#]*@/, '$1'); // credentials
   if (trip.origin !== 'null/' && href.startsWith(trip.origin)) {
     href = href.slice(trip.origin.length - 1);
     if (href.startsWith(trip.here)) href = href.slice(trip.here.length - 1);
