@@ -160,6 +160,14 @@ const hopeless = (hit) => {
     closest(hit, (p) => getComputedStyle(p).position === 'fixed' || p.matches(':modal')) !== null;
 };
 
+// A cover over the whole page that has stood there unmoved is not waited for to
+// the end: it wants to be dealt with first. One that turns or counts may go by
+// itself, and who asks for a long wait means it.
+const COVERED = 1500;
+const PATIENT = 5000;
+
+const stands = (hit) => document.readyState === 'complete' && !document.getAnimations().some((a) => a.playState === 'running' && a.effect?.target && (holds(hit, a.effect.target) || holds(a.effect.target, hit)));
+
 const same = (a, b) => a.every((v, i) => Math.abs(v - b[i]) < 0.5);
 
 // ready waits until el can be acted on, at most o.ms. It returns what the
@@ -169,6 +177,7 @@ const ready = async (n, o) => {
   let scrolls = 0;
   let moved = 0;
   let rested = 0;
+  let cover = null; // what covers the whole page, with its text, since when
   let held = null; // a point that stays on something that keeps moving
   for (let before = null; ;) {
     const el = elementOf(n);
@@ -184,6 +193,9 @@ const ready = async (n, o) => {
     }
     if (r.why) {
       before = null;
+      const over = r.why === 'covered' && o.ms <= PATIENT && hopeless(r.hit) && stands(r.hit) ? r.hit : null;
+      if (!over || cover?.el !== over || cover.text !== over.textContent) cover = over && { el: over, text: over.textContent, since: performance.now() };
+      if (cover && performance.now() - cover.since >= COVERED) return { why: r.why, text: r.text, by: r.by, ...subject(el) };
       if (late || r.why === 'position') return { why: r.why, text: r.text, by: r.by, ...subject(el) };
     } else {
       const place = placeOf(el);
