@@ -52,6 +52,7 @@ var fixedFlags = []flag{
 	{"--no-default-browser-check", "no question", reins.EngineFull},
 	{"--password-store=basic", "no key ring over D-Bus", ""},
 	{"--disable-prompt-on-repost", "reloading the result of a form asks nothing", reins.EngineFull},
+	{"--disable-popup-blocking", "a window that a page opens is a tab, told of and bounded (TAB-3, TAB-4), and never dropped without a word; like the shell", reins.EngineFull},
 	{"--hide-crash-restore-bubble", "no question after a kill", reins.EngineFull},
 	{"--disable-component-extensions-with-background-pages", "no hidden pages", reins.EngineFull},
 

@@ -84,7 +84,7 @@ func launch(tb testing.TB, engine reins.Engine, flags ...string) *chromium {
 		tb.Fatal(err)
 	}
 	c.cmd = exec.Command(programs[engine], append([]string{
-		"--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--password-store=basic",
+		"--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-popup-blocking", "--no-default-browser-check", "--password-store=basic",
 		"--user-data-dir=" + profile, "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-default-apps", "--no-pings", "--disable-gpu", "--disable-software-rasterizer",
 		"--disable-field-trial-config", "--disable-breakpad", "--gaia-url=http://127.0.0.1:1",

@@ -257,3 +257,19 @@ func TestMessageAboveBound(t *testing.T) {
 		b.open(t, s.URL)
 	})
 }
+
+// TAB-3: of several windows that one press opens, each is told.
+func TestWindowsAtOnce(t *testing.T) {
+	s := site(t, map[string]string{
+		"/":     `<title>Opener</title><button onclick="for (const n of [1, 2, 3]) window.open('/page?' + n)">Open</button>`,
+		"/page": `<title>Page</title>`,
+	})
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		b.open(t, s.URL)
+		r := b.act(t, reins.Click{Ref: refTo(t, b.see(t), "Open")}).Result
+		if got := r.Changes.OpenedTabs; len(got) != 3 || r.Selected != got[2].ID || got[2].URL != s.URL+"/page?3" {
+			t.Errorf("told are %+v, selected %s", got, r.Selected)
+		}
+	})
+}
