@@ -254,9 +254,6 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 	case fault != "":
 		return errNetwork(v.addressOf(), fault)
 	}
-	if met && v.want == phaseParsed {
-		v.awaitLoad(ctx)
-	}
 	if answer.asks != "" {
 		v.x.note("the site asks for credentials: %.200q; this browser has none for it", answer.asks)
 	}
@@ -274,8 +271,8 @@ func (v *voyage) report(ctx context.Context, met bool) error {
 // is said to be still loading.
 const loadsAtOnce = 100 * time.Millisecond
 
-// awaitLoad gives a page that has nothing left to load the moment that the
-// browser takes to say so.
+// awaitLoad gives a page that says that it has nothing left to load the moment
+// that the browser takes to say so.
 func (v *voyage) awaitLoad(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, loadsAtOnce)
 	defer cancel()
@@ -284,8 +281,8 @@ func (v *voyage) awaitLoad(ctx context.Context) {
 	})
 }
 
-// describe reads what the tab shows now. The document is asked for its title
-// itself, since the browser learns of it late.
+// describe reads what the tab shows now. The document is asked for its title,
+// and whether it is complete, itself, since the browser learns of that late.
 func (v *voyage) describe(ctx context.Context) (address, title string, loading bool) {
 	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -296,14 +293,20 @@ func (v *voyage) describe(ctx context.Context) (address, title string, loading b
 	}
 	v.b.mu.Unlock()
 	if d, err := v.t.document(short); err == nil && !failed {
-		var now string
-		if d.eval(short, "() => document.title", &now) == nil {
+		var now struct {
+			Title    string `json:"title"`
+			Complete bool   `json:"complete"`
+		}
+		if d.eval(short, "() => ({ title: document.title, complete: document.readyState === 'complete' })", &now) == nil {
 			v.b.mu.Lock()
-			if v.t.main.doc == d && v.t.title != now {
-				v.t.title = now
+			if v.t.main.doc == d && v.t.title != now.Title {
+				v.t.title = now.Title
 				v.b.updatedLocked(v.t)
 			}
 			v.b.mu.Unlock()
+			if now.Complete {
+				v.awaitLoad(short)
+			}
 		}
 	}
 	v.b.mu.Lock()
