@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -68,13 +69,15 @@ const (
 	mostBlob = 256 << 20 // one picture or paper
 )
 
-// writeOutcome writes JSON and blobs, each after its length.
+// writeOutcome writes JSON and blobs, each after its length. The text of a
+// snapshot is one of them: it may be large, and travels as it is.
 func writeOutcome(w io.Writer, o outcome) error {
+	o, text := o.apart()
 	body, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	parts := [][]byte{body, nil, nil}
+	parts := [][]byte{body, nil, nil, text}
 	switch {
 	case o.Reply == nil:
 	case o.Reply.Picture != nil:
@@ -93,6 +96,18 @@ func writeOutcome(w io.Writer, o outcome) error {
 		}
 	}
 	return nil
+}
+
+// apart is o without the text of its snapshot, and that text.
+func (o outcome) apart() (outcome, []byte) {
+	if o.Reply == nil || o.Reply.Result.Snapshot == nil {
+		return o, nil
+	}
+	reply, snapshot := *o.Reply, *o.Reply.Result.Snapshot
+	text := []byte(snapshot.Text)
+	snapshot.Text = ""
+	reply.Result.Snapshot, o.Reply = &snapshot, &reply
+	return o, text
 }
 
 // readOutcome reads what writeOutcome wrote. The driver is not trusted: every
@@ -116,6 +131,13 @@ func readOutcome(r io.Reader) (outcome, error) {
 	model, err := readPart(r, mostBlob)
 	if err != nil {
 		return o, err
+	}
+	text, err := readPart(r, mostJSON)
+	if err != nil {
+		return o, err
+	}
+	if o.Reply != nil && o.Reply.Result.Snapshot != nil {
+		o.Reply.Result.Snapshot.Text = strings.ToValidUTF8(string(text), "\ufffd")
 	}
 	switch {
 	case o.Reply == nil:

@@ -380,3 +380,27 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The text of a snapshot crosses the link as it is, and cannot bring bytes that
+// are no text.
+func TestOutcomeText(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                         "",
+		"- button \"<é>\"\u2028\n": "- button \"<é>\"\u2028\n",
+		"bad \xff text":            "bad \ufffd text",
+		strings.Repeat("x", 2<<20): strings.Repeat("x", 2<<20),
+	} {
+		sent := &Reply{Result: reins.Result{Snapshot: &reins.SnapshotResult{Text: in, Elements: 3}}}
+		var wire bytes.Buffer
+		if err := writeOutcome(&wire, outcome{Reply: sent}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readOutcome(&wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := got.Reply.Result.Snapshot; s.Text != want || s.Elements != 3 || sent.Result.Snapshot.Text != in {
+			t.Errorf("%.40q came as %.40q", in, s.Text)
+		}
+	}
+}

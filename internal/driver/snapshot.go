@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,11 +53,9 @@ type stop struct {
 	at     outline.Position
 	anchor string // the nearest ref at or before the place
 	since  int    // lines between the anchor and the place
-	sum    uint64 // of the whole text
+	sum    uint64 // of all nodes
 	lines  []outline.Line
 }
-
-var textSeed = maphash.MakeSeed()
 
 // snapshot reads a tab as an outline (SNAP-1..8).
 func (b *browser) snapshot(ctx context.Context, x *action, a reins.Snapshot) error {
@@ -136,7 +133,6 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 	key := viewKey{x.cmd.Lease, x.tab.id}
 	x.hide(r.nodes)
 	nodes, matches := outline.Select(r.nodes, outline.Options{Depth: a.Depth, Interactive: a.Interactive, Find: a.Find})
-	lines := outline.Lines(nodes)
 	result := &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}
 	x.reply.Result.Snapshot = result
 	x.notes(r)
@@ -148,7 +144,7 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 		if old := b.views.recall(key); old != nil && old.main == r.main {
 			before, _ := outline.Select(old.nodes, outline.Options{Depth: a.Depth, Interactive: a.Interactive, Find: a.Find})
 			diff = outline.Diff(before, nodes)
-			result.Changes = outline.Size(diff) < outline.Size(lines)
+			result.Changes = outline.Size(diff) < outline.Size(outline.Lines(nodes))
 		}
 	}
 	if a.Ref == "" && a.Find == "" && a.Depth == 0 { // who saw a part has not seen the rest change
@@ -159,24 +155,31 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 		if len(diff) == 0 {
 			x.note("nothing has changed since the last snapshot")
 		}
-		s.lines, lines = diff, diff
+		s.lines = diff
+		b.cut(x, s, diff, nil, budget(a))
+		return
 	}
-	b.cut(x, s, lines, budget(a))
+	b.cut(x, s, outline.Head(nodes, budget(a)), nodes, budget(a))
 }
 
 // cut fills the reply with as many lines as fit and remembers where it stopped.
-func (b *browser) cut(x *action, s *stop, lines []outline.Line, limit int) {
+// The lines are all there are, or those that may fit of all that nodes make.
+func (b *browser) cut(x *action, s *stop, lines []outline.Line, nodes []outline.Node, limit int) {
 	result := x.reply.Result.Snapshot
 	text, at := outline.Cut(lines, s.at, limit)
 	result.Text = text
 	b.views.show(x.cmd.Lease, lines[min(s.at.Line, len(lines)):min(at.Line, len(lines))])
-	if at.Line >= len(lines) {
+	if at.Line >= max(len(lines), len(nodes)) {
 		return
 	}
-	result.Omitted = outline.Elements(lines[at.Line:])
 	next := *s
-	next.at, next.sum = at, sumOf(lines)
-	for i := at.Line; i >= 0; i-- {
+	next.at = at
+	if nodes != nil {
+		result.Omitted, next.sum = elements(nodes[at.Line:]), outline.Sum(nodes)
+	} else {
+		result.Omitted = outline.Elements(lines[at.Line:])
+	}
+	for i := min(at.Line, len(lines)-1); i >= 0; i-- {
 		if lines[i].Ref != "" {
 			next.anchor, next.since = lines[i].Ref, at.Line-i
 			break
@@ -205,7 +208,7 @@ func (b *browser) goOn(ctx context.Context, x *action, a reins.Snapshot) error {
 	b.mu.Unlock()
 	if s.lines != nil {
 		x.reply.Result.Snapshot = &reins.SnapshotResult{Elements: outline.Elements(s.lines), Changes: true}
-		b.cut(x, s, s.lines, limit)
+		b.cut(x, s, s.lines, nil, limit)
 		return nil
 	}
 	r, err := b.read(ctx, s.tab, s.asked.Ref)
@@ -218,11 +221,11 @@ func (b *browser) goOn(ctx context.Context, x *action, a reins.Snapshot) error {
 	x.reply.Result.Snapshot = &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}
 	x.notes(r)
 	at := *s
-	if sumOf(lines) != s.sum {
+	if outline.Sum(nodes) != s.sum {
 		at.at = placeAgain(lines, s)
 		x.note("the page has changed since the part before this one; this goes on where that one stopped, as far as it is still there")
 	}
-	b.cut(x, &at, lines, limit)
+	b.cut(x, &at, lines, nodes, limit)
 	return nil
 }
 
@@ -235,16 +238,6 @@ func placeAgain(lines []outline.Line, s *stop) outline.Position {
 		}
 	}
 	return outline.Position{Line: line}
-}
-
-func sumOf(lines []outline.Line) uint64 {
-	var h maphash.Hash
-	h.SetSeed(textSeed)
-	for i := range lines {
-		h.WriteString(lines[i].Text)
-		h.WriteByte('\n')
-	}
-	return h.Sum64()
 }
 
 func elements(nodes []outline.Node) int {

@@ -55,6 +55,23 @@ func tree(nodes []Node) forest {
 	return f
 }
 
+// Sum is a number that two outlines have in common, as long as this process
+// lives, only when they are equal.
+func Sum(nodes []Node) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range nodes {
+		n := &nodes[i]
+		h.WriteByte(byte(n.Depth))
+		h.WriteByte(byte(n.Depth >> 8))
+		for _, s := range [...]string{n.Role, n.Name, n.States, n.Value, n.Ref} {
+			h.WriteString(s)
+			h.WriteByte(0)
+		}
+	}
+	return h.Sum64()
+}
+
 // kids lists the children of node i, the roots for -1.
 func (f forest) kids(i int) []int {
 	var out []int

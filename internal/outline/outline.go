@@ -172,6 +172,22 @@ func Lines(nodes []Node) []Line {
 	return out
 }
 
+// Head prints the first of nodes: all that limit bytes can hold with their line
+// ends, and what is needed to see that no more fit. The lines are those that
+// Lines makes of them.
+func Head(nodes []Node, limit int) []Line {
+	size, n := 0, 0
+	for ; n < len(nodes) && size <= limit; n++ {
+		at := &nodes[n]
+		size += 2*at.Depth + 3 + len(at.Role) + len(at.Name) + len(at.States) + len(at.Value) // at least
+	}
+	n = min(n+1, len(nodes))
+	if n == len(nodes) {
+		return Lines(nodes)
+	}
+	return Lines(nodes[:n+1])[:n] // whether the last one holds others, the next one tells
+}
+
 const blanks = "                                                                "
 
 func indent(b *strings.Builder, depth int) {

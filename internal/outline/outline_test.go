@@ -269,3 +269,38 @@ func FuzzParse(f *testing.F) {
 		Diff(p.Nodes, p.Nodes[:len(p.Nodes)/2])
 	})
 }
+
+// TestHead: the first lines are enough for what fits, and Sum tells outlines
+// apart that print differently (SNAP-5).
+func TestHead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringN(0, 60, 200)
+		var all []Node
+		for depth := 0; rapid.IntRange(0, 30).Draw(t, "more") > 0; {
+			depth = rapid.IntRange(0, depth+1).Draw(t, "depth")
+			n := Node{Depth: depth, Role: "button", Name: word.Draw(t, "name"), Value: word.Draw(t, "value")}
+			if rapid.Bool().Draw(t, "named") {
+				n.Ref = fmt.Sprintf("f1e%d", len(all))
+			}
+			all = append(all, n)
+		}
+		limit := rapid.IntRange(1, 3000).Draw(t, "limit")
+		lines := Lines(all)
+		want, at := Cut(lines, Position{}, limit)
+		head := Head(all, limit)
+		got, stopped := Cut(head, Position{}, limit)
+		if got != want || stopped != at {
+			t.Fatalf("%d of %d lines give %q to %v, all give %q to %v", len(head), len(lines), got, stopped, want, at)
+		}
+		if !slices.Equal(head, lines[:len(head)]) {
+			t.Fatal("the lines are others")
+		}
+		if len(all) > 0 {
+			other := slices.Clone(all)
+			other[len(other)-1].Value += "x"
+			if Sum(all) == Sum(other) || Sum(all) != Sum(slices.Clone(all)) {
+				t.Fatal("the sums do not tell them apart")
+			}
+		}
+	})
+}
