@@ -16,6 +16,7 @@ type guardInfo struct {
 	Seen    bool  `json:"seen"`
 	Clicked bool  `json:"clicked"`
 	Blocked *said `json:"blocked"`
+	File    bool  `json:"file"` // it was a click on a link that saves a file
 }
 
 // click presses the pointer on an element (ACT-2).
@@ -51,7 +52,7 @@ func (b *browser) pressElement(ctx context.Context, x *action, d *document, n in
 			return nil, s, err
 		}
 		settling := b.settle(x)
-		err = b.pressSpot(ctx, x, s, a)
+		err = b.pressSpot(ctx, x, settling, s, a)
 		if err == nil || errors.Is(err, errUnhandled) {
 			return settling, s, err
 		}
@@ -75,7 +76,7 @@ func (e *missedError) Error() string { return e.told.Error() }
 func (s *spot) before() *standing { return &standing{Busy: s.Busy, Focus: s.Focus} }
 
 // pressSpot sends the pointer's events and makes sure that they landed.
-func (b *browser) pressSpot(ctx context.Context, x *action, s *spot, a reins.Click) error {
+func (b *browser) pressSpot(ctx context.Context, x *action, settling *settling, s *spot, a reins.Click) error {
 	events, background := pointerEvents(s.x, s.y, a)
 	if background {
 		x.fx.inBackground(b)
@@ -98,7 +99,11 @@ func (b *browser) pressSpot(ctx context.Context, x *action, s *spot, a reins.Cli
 			return evalError(x.tab, err)
 		}
 	}
-	return b.landed(guarded, x, s, a)
+	g, err := b.landed(guarded, x, s, a)
+	if g.File {
+		settling.expectFile()
+	}
+	return err
 }
 
 // errUnhandled: the page got the input, but did not handle it in time.
@@ -114,29 +119,28 @@ func (x *action) unsettled(s *settling) error {
 
 // landed asks the guard whether the press hit its element. A document that is
 // gone was left by the press.
-func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click) error {
+func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click) (g guardInfo, err error) {
 	if s.Tag == "iframe" || s.Tag == "frame" || s.Tag == "object" || s.Tag == "embed" {
 		b.disarm(s)
-		return nil
+		return g, nil
 	}
-	var g guardInfo
 	if err := s.doc.eval(ctx, "() => reins.disarm()", &g); err != nil {
 		if errors.Is(err, errReplaced) || interrupted(err) {
-			return nil
+			return g, nil
 		}
-		return err
+		return g, err
 	}
 	switch {
 	case g.Blocked != nil:
 		r := s.readyInfo
 		r.Why, r.By = "covered", g.Blocked
-		return &missedError{errNotActionable(s.ref(), r, s.doc)}
+		return g, &missedError{errNotActionable(s.ref(), r, s.doc)}
 	case !g.Seen && s.doc.current():
-		return reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) did not get the press: something outside of its frame took it; take a new snapshot", s.Role, s.Name, s.ref()).With("reason", "covered")
+		return g, reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) did not get the press: something outside of its frame took it; take a new snapshot", s.Role, s.Name, s.ref()).With("reason", "covered")
 	case !g.Clicked && s.Tag != "select" && a.Button != "middle":
 		x.note("the element took the press, but the page moved or changed it before a click came of it")
 	}
-	return nil
+	return g, nil
 }
 
 // pointerEvents are a hover and a click, to leave in one write.

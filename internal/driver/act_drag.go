@@ -75,7 +75,7 @@ func (d *dragging) run(ctx context.Context) error {
 		d.letGo()
 		return err
 	}
-	if err := d.b.landed(ctx, d.x, d.from, reins.Click{Button: "middle"}); err != nil {
+	if _, err := d.b.landed(ctx, d.x, d.from, reins.Click{Button: "middle"}); err != nil {
 		d.letGo()
 		return err
 	}

@@ -155,6 +155,9 @@ func (in *keying) finish(ctx context.Context, w reins.Waits) error {
 		in.settling.stop()
 		return err
 	}
+	if g.File {
+		in.settling.expectFile()
+	}
 	var doc *document
 	if in.spot != nil {
 		doc = in.spot.doc

@@ -91,15 +91,27 @@ func (b *browser) tabOfFrameLocked(id proto.FrameID) *tab {
 
 func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	d := b.downloads[v.GUID]
-	if d == nil || d.state != downloadRunning {
+	if d == nil {
+		return
+	}
+	if d.state != downloadRunning { // it was too large; the browser may have been done before it was told
+		if v.State == protobrowser.DownloadProgressStateCompleted {
+			b.discardLocked(d)
+		}
+		if v.State != protobrowser.DownloadProgressStateInProgress {
+			delete(b.downloads, v.GUID)
+		}
 		return
 	}
 	d.size, d.total = int64(v.ReceivedBytes), int64(v.TotalBytes)
+	last := true // the browser tells of it no more
 	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes) > float64(most) {
-		if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
-			b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(withoutUser(d.url)), Size: d.size}})
+		if v.State == protobrowser.DownloadProgressStateInProgress {
+			b.session.Send(protobrowser.CancelDownload.Method, protobrowser.CancelDownloadParams{GUID: v.GUID})
+			last = false
+		} else if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
+			b.discardLocked(d)
 		}
-		b.session.Send(protobrowser.CancelDownload.Method, protobrowser.CancelDownloadParams{GUID: v.GUID})
 		v.State, d.reason = protobrowser.DownloadProgressStateCanceled, fmt.Sprintf("it is larger than the %d bytes that may be kept", most)
 	}
 	switch v.State {
@@ -110,10 +122,17 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	default:
 		return
 	}
-	delete(b.downloads, v.GUID)
+	if last {
+		delete(b.downloads, v.GUID)
+	}
 	if d.holders == 0 {
 		b.tellDownloadLocked(d)
 	}
+}
+
+// discardLocked has the parent delete a file that nobody may have.
+func (b *browser) discardLocked(d *download) {
+	b.emit(Event{Kind: "discarded", Saved: &Saved{GUID: d.guid, Name: d.name, URL: bounded(withoutUser(d.url)), Size: d.size}})
 }
 
 // tellDownloadLocked emits the end of a download that no action reports.

@@ -106,7 +106,8 @@ func TestPressedDownload(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, `<a href=/file?1>plain</a> <a href=/file?2 download>marked</a> <a href=/file?3 target=_blank>window</a> <a href=/slow>slow</a>`)
+		fmt.Fprint(w, `<a href=/file?1>plain</a> <a href=/file?2 download>marked</a> <a href=/file?3 target=_blank>window</a> <a href=/slow>slow</a>
+<a href=/late download>late</a> <a href=/late download onclick="event.preventDefault()">kept</a>`)
 	})
 	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/zip") // not looked into first
@@ -117,6 +118,13 @@ func TestPressedDownload(t *testing.T) {
 		defer rest.Stop()
 		<-rest.C
 		fmt.Fprint(w, "rest")
+	})
+	mux.HandleFunc("/late", func(w http.ResponseWriter, r *http.Request) {
+		wait := time.NewTimer(300 * time.Millisecond)
+		defer wait.Stop()
+		<-wait.C
+		w.Header().Set("Content-Type", "application/zip")
+		fmt.Fprint(w, "late")
 	})
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/zip")
@@ -138,6 +146,17 @@ func TestPressedDownload(t *testing.T) {
 		if len(r.Downloads) != 1 || r.Downloads[0].Size != 9 || len(r.Result.Changes.Downloads) != 1 || r.Result.Changes.Downloads[0].State != "completed" {
 			t.Errorf("%s: downloads %+v, changes %+v", name, r.Downloads, r.Result.Changes)
 		}
+	}
+	// Which downloads are told must not hang on whether the server is quick.
+	b.act(t, reins.SelectTab{Tab: home})
+	see := b.see(t)
+	for _, act := range []reins.Action{reins.Click{Ref: refTo(t, see, "late")}, reins.Press{Ref: refTo(t, see, "late"), Key: "Enter"}} {
+		if r := b.act(t, act); len(r.Downloads) != 1 || r.Downloads[0].Size != 4 {
+			t.Errorf("late by %s: downloads %+v, changes %+v", act.Verb(), r.Downloads, r.Result.Changes)
+		}
+	}
+	if c := b.act(t, reins.Click{Ref: refTo(t, see, "kept")}).Result.Changes; len(c.Downloads) != 0 || !c.Settled {
+		t.Errorf("a link whose click the page keeps: %+v", c)
 	}
 	b.act(t, reins.SelectTab{Tab: home})
 	settle := reins.Duration(400 * time.Millisecond)

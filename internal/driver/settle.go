@@ -31,6 +31,7 @@ type settling struct {
 	sent     map[string]int         // requests since the input, by signature
 	contents map[proto.FrameID]bool // frames whose navigation was answered: whether with contents
 	files    int                    // navigations that ended with contents, but without a document
+	linked   bool                   // the input clicked a link that saves a file
 	windows  int                    // that the page asked to open
 	pages    int                    // of them, those for an address
 	changed  chan struct{}          // closed and replaced at each change
@@ -42,6 +43,14 @@ func (b *browser) settle(x *action) *settling {
 	s := &settling{tab: t, fx: x.fx, inputs: time.Now(), navs: map[proto.FrameID]bool{}, requests: map[string]*request{}, sent: map[string]int{}, contents: map[proto.FrameID]bool{}, changed: make(chan struct{})}
 	s.stop = t.watch(s.take)
 	return s
+}
+
+// expectFile has the action wait for a download to begin, whether or not the
+// browser tells of the request for it.
+func (s *settling) expectFile() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.linked = true
 }
 
 // take is the watcher of the tab's events.
@@ -392,6 +401,9 @@ const comesSoon = time.Second
 func (s *settling) opened(ctx context.Context) error {
 	s.mu.Lock()
 	windows, pages, files := s.windows, s.pages, s.files
+	if s.linked {
+		files = max(files, 1)
+	}
 	s.mu.Unlock()
 	if windows+files == 0 {
 		return s.landed(ctx)

@@ -265,8 +265,15 @@ const onGuard = () => (guard && performance.now() < guard.until ? guard : null);
 
 const swallow = (e) => { e.preventDefault(); e.stopImmediatePropagation(); };
 
+// savesFile tells a click on a link that the browser will take as a download:
+// nothing else says so until the download begins, which may be later than all
+// that the page does.
+const savesFile = (e) => e.composedPath().some((n) => n.nodeType === 1 && (n.localName === 'a' || n.localName === 'area') &&
+  n.hasAttribute('download') && n.hasAttribute('href') && (n.protocol === 'blob:' || n.protocol === 'data:' || n.origin === location.origin));
+
 const onPointer = (e) => {
   const g = onGuard();
+  if (g && e.type === 'click' && savesFile(e)) g.file = e;
   if (!g || g.kind !== 'pointer' || !e.isTrusted) return;
   if (g.blocked) { swallow(e); return; }
   if (!g.seen) {
@@ -295,7 +302,7 @@ for (const type of ['keydown', 'keypress', 'beforeinput']) window.addEventListen
 const disarm = () => {
   const g = guard;
   guard = null;
-  return g ? { seen: g.seen, clicked: g.clicked, blocked: g.blocked } : { seen: true, clicked: true, blocked: null };
+  return g ? { seen: g.seen, clicked: g.clicked, blocked: g.blocked, file: !!g.file && !g.file.defaultPrevented } : { seen: true, clicked: true, blocked: null };
 };
 
 // focusOn gives the element the focus. A first key that would land elsewhere
