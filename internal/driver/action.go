@@ -16,8 +16,6 @@ type action struct {
 	cmd   Command
 	fx    *effects // what happens meanwhile
 	reply *Reply
-
-	titled bool // the page told its title at the end
 }
 
 // do runs one command. On cancellation it returns once the browser is quiet
@@ -60,9 +58,7 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	}
 	if !cmd.Action.Verb().ReadOnly() {
 		b.views.forget(cmd.Lease, ref)
-		if !x.titled || !b.alone() {
-			b.refresh(ctx)
-		}
+		b.refresh(ctx)
 	}
 	x.fx.report(b, x.reply)
 	return x.reply, nil

@@ -304,14 +304,6 @@ func (b *browser) refresh(ctx context.Context) {
 	}
 }
 
-// alone reports whether there is one tab, of which whoever acts on it knows more
-// than the browser tells.
-func (b *browser) alone() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.tabs) == 1
-}
-
 // updatedLocked announces that what infoLocked tells of t has changed.
 func (b *browser) updatedLocked(t *tab) {
 	b.tellLocked("tab_updated", t)

@@ -299,7 +299,6 @@ func (v *voyage) describe(ctx context.Context) (address, title string, loading b
 		}
 		if d.eval(short, "() => ({ title: document.title, complete: document.readyState === 'complete' })", &now) == nil {
 			v.b.mu.Lock()
-			v.x.titled = v.t.main.doc == d
 			if v.t.main.doc == d && v.t.title != now.Title {
 				v.t.title = now.Title
 				v.b.updatedLocked(v.t)

@@ -283,7 +283,7 @@ func (s *settling) told(ctx context.Context, x *action, now *stood, before *stan
 	if now == nil {
 		return
 	}
-	x.titled = s.tab.retitle(now)
+	s.tab.retitle(now)
 	s.tell(x, now, doc)
 	if now.Frame {
 		short, cancel := context.WithTimeout(ctx, frameAnswers)
@@ -308,16 +308,15 @@ func (s *settling) tell(x *action, now *stood, doc *document) {
 	}
 }
 
-// retitle takes in the title that the page has now, and reports whether that is
-// the tab's; the browser tells of it some time later.
-func (t *tab) retitle(now *stood) bool {
+// retitle takes in the title that the page has now; the browser tells of it
+// some time later.
+func (t *tab) retitle(now *stood) {
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	if t.main.doc == now.doc && now.Title != "" && t.title != now.Title {
 		t.title = now.Title
 		t.b.updatedLocked(t)
 	}
-	return t.main.doc == now.doc && t.title == now.Title
 }
 
 // inner follows the focus into the frames that it is in.
