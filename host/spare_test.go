@@ -232,10 +232,11 @@ func TestSpareFails(t *testing.T) {
 	for kind, how := range map[string]behaviour{"cell": failBefore, "link": failBefore, "room": failBefore} {
 		t.Run(kind, func(t *testing.T) {
 			bubble(t, bubbleOptions{spares: 2}, func(t *testing.T, w *world, r *resource) {
+				synctest.Wait() // the first ones are there: none is on its way
 				w.mu.Lock()
 				w.each = map[string]behaviour{kind: how}
 				w.mu.Unlock()
-				for _, c := range w.living() { // the first ones may have been quicker
+				for _, c := range w.living() {
 					c.end(nil)
 				}
 				time.Sleep(10 * time.Minute)
