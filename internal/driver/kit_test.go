@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -279,8 +280,14 @@ func site(tb testing.TB, pages map[string]string) *httptest.Server {
 // serve serves a handler on loopback until the test ends.
 func serve(tb testing.TB, h http.Handler) *httptest.Server {
 	tb.Helper()
-	s := httptest.NewServer(h)
+	// A browser asks again on a new connection when one is closed: handlers that
+	// wait for the end of their request end with the server.
+	ctx, cancel := context.WithCancel(context.Background())
+	s := httptest.NewUnstartedServer(h)
+	s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.Start()
 	tb.Cleanup(func() {
+		cancel()
 		s.CloseClientConnections()
 		s.Close()
 	})
