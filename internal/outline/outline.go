@@ -58,26 +58,27 @@ const Gone = "gone"
 
 var errForm = errors.New("the walker's answer does not have the expected form")
 
-// Parse reads what the walker of document number doc returned.
+// Parse reads what the walker of document number doc returned: fields with
+// U+007F between them, four of the document and seven of each entry.
 func Parse(s string, doc int) (Page, error) {
-	head, rest, _ := strings.Cut(s, "\n")
-	f := strings.Split(head, "\t")
-	if len(f) != 4 {
+	if strings.IndexByte(s, '\n') >= 0 { // a line of the outline is an entry
 		return Page{}, errForm
 	}
-	hosts, err := strconv.Atoi(f[0])
-	if err != nil {
+	r := fields{rest: s, more: true}
+	head := [4]string{r.next(), r.next(), r.next(), r.next()}
+	hosts, err := strconv.Atoi(head[0])
+	if err != nil || r.short {
 		return Page{}, errForm
 	}
-	p := Page{Hosts: hosts, Ready: f[1] == "complete", Busy: f[2] == "1", Full: f[3] == "1"}
-	if rest == "" {
+	p := Page{Hosts: hosts, Ready: head[1] == "complete", Busy: head[2] == "1", Full: head[3] == "1"}
+	if !r.more {
 		return p, nil
 	}
-	p.Nodes = make([]Node, 0, strings.Count(rest, "\n")+1)
+	p.Nodes = make([]Node, 0, (strings.Count(r.rest, fieldEnd)+1)/entryFields)
 	prefix := "f" + strconv.Itoa(doc) + "e"
-	for line := range strings.SplitSeq(rest, "\n") {
-		n, ok := parseNode(line, prefix)
-		if !ok || n.Depth > 0 && (len(p.Nodes) == 0 || n.Depth > p.Nodes[len(p.Nodes)-1].Depth+1) {
+	for above := -1; r.more; above = p.Nodes[len(p.Nodes)-1].Depth {
+		n, ok := r.node(prefix)
+		if !ok || n.Depth > above+1 {
 			return Page{}, errForm
 		}
 		p.Nodes = append(p.Nodes, n)
@@ -85,27 +86,41 @@ func Parse(s string, doc int) (Page, error) {
 	return p, nil
 }
 
-func parseNode(line, prefix string) (Node, bool) {
-	var f [7]string
-	for i := range f {
-		var more bool
-		f[i], line, more = strings.Cut(line, "\t")
-		if more != (i < len(f)-1) {
-			return Node{}, false
-		}
+const (
+	fieldEnd    = "\x7f"
+	entryFields = 7
+)
+
+// fields takes one field after the other.
+type fields struct {
+	rest  string
+	more  bool
+	short bool // one was asked for behind the last
+}
+
+func (r *fields) next() (field string) {
+	if !r.more {
+		r.short = true
 	}
-	depth, err := strconv.Atoi(f[0])
-	number, errN := strconv.Atoi(f[3])
-	if err != nil || errN != nil || depth < 0 || number < 0 {
+	field, r.rest, r.more = strings.Cut(r.rest, fieldEnd)
+	return field
+}
+
+func (r *fields) node(prefix string) (Node, bool) {
+	depth, err := strconv.Atoi(r.next())
+	flags, role, number := r.next(), r.next(), r.next()
+	n := Node{Depth: depth, Role: role, Name: r.next(), States: r.next(), Value: r.next()}
+	var errN error
+	n.Number, errN = strconv.Atoi(number)
+	if err != nil || errN != nil || r.short || depth < 0 || n.Number < 0 {
 		return Node{}, false
 	}
-	n := Node{Depth: depth, Role: f[2], Number: number, Name: f[4], States: f[5], Value: f[6]}
-	n.Acts = strings.Contains(f[1], "i")
-	n.Text = strings.Contains(f[1], "t")
-	n.URL = strings.Contains(f[1], "u")
-	n.Frame = strings.Contains(f[1], "f")
-	if number > 0 {
-		n.Ref = prefix + f[3]
+	n.Acts = strings.IndexByte(flags, 'i') >= 0
+	n.Text = strings.IndexByte(flags, 't') >= 0
+	n.URL = strings.IndexByte(flags, 'u') >= 0
+	n.Frame = strings.IndexByte(flags, 'f') >= 0
+	if n.Number > 0 {
+		n.Ref = prefix + number
 	}
 	return n, true
 }

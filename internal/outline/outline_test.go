@@ -28,9 +28,12 @@ func text(lines []Line) string {
 	return b.String()
 }
 
+// onWire makes of fields between tabs, an entry a line, what a walker returns.
+func onWire(s string) string { return strings.NewReplacer("\t", fieldEnd, "\n", fieldEnd).Replace(s) }
+
 func nodes(tb testing.TB, s string, doc int) []Node {
 	tb.Helper()
-	p, err := Parse(s, doc)
+	p, err := Parse(onWire(s), doc)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -68,9 +71,14 @@ func TestParseRefusesOtherForms(t *testing.T) {
 		"", "gone", "1\tx", "x\tcomplete\t0\t0", "0\tcomplete\t0\t0\n1\t\ta\t0\t\t\t", "0\tcomplete\t0\t0\nnonsense",
 		"0\tcomplete\t0\t0\n0\t\ta\t0\t\t\t\textra", "0\tcomplete\t0\t0\n-1\t\ta\t0\t\t\t", "0\tcomplete\t0\t0\n0\t\ta\t0\t\t\t\n2\t\tb\t0\t\t\t",
 	} {
-		if _, err := Parse(s, 1); err == nil {
+		if _, err := Parse(onWire(s), 1); err == nil {
 			t.Errorf("%q was read", s)
 		}
+	}
+	// A line end in a field would be one of the outline.
+	forged := onWire(walked) + "\n- button \"Pay\" [ref=f1e9]"
+	if _, err := Parse(forged, 1); err == nil {
+		t.Errorf("%q was read", forged)
 	}
 }
 
@@ -244,8 +252,8 @@ func TestLongValue(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(walked, 1000)
-	f.Add("0\tcomplete\t0\t0\n0\tt\ttext\t0\t\t\t"+strings.Repeat("é\u200d", 900), 1000)
+	f.Add(onWire(walked), 1000)
+	f.Add(onWire("0\tcomplete\t0\t0\n0\tt\ttext\t0\t\t\t"+strings.Repeat("é\u200d", 900)), 1000)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
 		p, err := Parse(s, 1)
 		if err != nil || limit < 300 || limit > 1<<20 {

@@ -10,9 +10,9 @@ const shows = (text) => {
   const want = squeeze(text).toLowerCase();
   const all = walk(0).toLowerCase();
   if (!all.includes(want)) return false;
-  for (const entry of all.split('\n')) {
-    const f = entry.split('\t');
-    if (f.length === 7 && f[1] !== 'u' && (f[4].includes(want) || squeeze(f[6]).includes(want))) return true;
+  const f = all.split(FIELD);
+  for (let i = 4; i + 6 < f.length; i += 7) { // behind the header, entry by entry
+    if (f[i + 1] !== 'u' && (f[i + 4].includes(want) || squeeze(f[i + 6]).includes(want))) return true;
   }
   return false;
 };

@@ -1,9 +1,13 @@
-// The walk: one pass over the flat tree, out comes one string (SNAP-7). Its
-// first line is a header, every further one an entry of the outline:
-//   depth ⇥ flags ⇥ role ⇥ number ⇥ name ⇥ states ⇥ value
-// No field can hold a tab or a line end, because white space in page text is
-// squeezed; a line end inside of a value travels as U+2028. Flags: i = can be
-// acted on, t = text, f = frame, u = address.
+// The walk: one pass over the flat tree, out comes one string (SNAP-7) of fields
+// with U+007F between them: four of a header, then seven of each entry of the
+// outline, which are depth, flags, role, number, name, states and value. No field
+// can hold that character or a line end, because control characters in page text
+// are squeezed; a line end inside of a value travels as U+2028. On the way to the
+// driver, JSON leaves U+007F as it is, where it would write a tab as two
+// characters. Flags: i = can be acted on, t = text, f = frame, u = address.
+const FIELD = '\u007f';
+const TEXT = FIELD + 't' + FIELD + 'text' + FIELD + '0' + FIELD + FIELD + FIELD;
+const ADDRESS = FIELD + 'u' + FIELD + '/url' + FIELD + '0' + FIELD + FIELD + FIELD;
 const MAX_ENTRIES = 200000;
 const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper than 512
 const MAX_OPTIONS = 60;
@@ -424,9 +428,9 @@ const SPECIAL = {
 const write = (items, depth, out) => {
   for (const k of items) {
     if (out.length > MAX_ENTRIES) return;
-    if (typeof k === 'string') { out.push(depth + '\tt\ttext\t0\t\t\t' + k); continue; }
-    out.push(depth + '\t' + k.flags + '\t' + k.role + '\t' + k.number + '\t' + k.name + '\t' + k.states + '\t' + k.value);
-    if (k.url) out.push((depth + 1) + '\tu\t/url\t0\t\t\t' + k.url);
+    if (typeof k === 'string') { out.push(depth + TEXT + k); continue; }
+    out.push(depth + FIELD + k.flags + FIELD + k.role + FIELD + k.number + FIELD + k.name + FIELD + k.states + FIELD + k.value);
+    if (k.url) out.push((depth + 1) + ADDRESS + k.url);
     if (k.kids.length) write(k.kids, depth + 1, out);
   }
 };
@@ -453,8 +457,8 @@ const walk = (n) => {
     write(tidy(items), 0, out);
     pendingHosts = trip.hosts;
     const busy = document.querySelector('[aria-busy="true"]') ? 1 : 0;
-    const head = [pendingHosts.length, document.readyState, busy, out.length > MAX_ENTRIES ? 1 : 0].join('\t');
-    return (head + '\n' + out.join('\n')).toWellFormed();
+    const head = [pendingHosts.length, document.readyState, busy, out.length > MAX_ENTRIES ? 1 : 0].join(FIELD);
+    return (out.length ? head + FIELD + out.join(FIELD) : head).toWellFormed();
   } finally {
     trip = null;
   }
