@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +20,19 @@ import (
 )
 
 // Check implements [cell.Backend] (CELL-10). It reads the host, asks the
-// browsers for their versions, and seals one cell without a browser as proof.
+// browsers for their versions, and seals one cell without a browser as proof:
+// these run programs, at the same time, since a host's start waits for them.
 func (b *Backend) Check(ctx context.Context) []cell.Finding {
+	var full, shell cell.Finding
+	var programs sync.WaitGroup
+	programs.Go(func() { full = b.checkBrowser(ctx, reins.EngineFull) })
+	programs.Go(func() { shell = b.checkBrowser(ctx, reins.EngineShell) })
+	seal := b.checkSeal(ctx)
+	programs.Wait()
 	findings := []cell.Finding{checkUser()}
 	findings = append(findings, checkNamespaces()...)
-	findings = append(findings, b.checkSeal(ctx)...)
-	return append(findings,
-		b.checkBrowser(ctx, reins.EngineFull),
-		b.checkBrowser(ctx, reins.EngineShell),
+	findings = append(findings, seal...)
+	return append(findings, full, shell,
 		checkFonts("/usr/share/fonts"),
 		checkFontCache("/var/cache/fontconfig"),
 		checkFileSystem(b.options.directory()),
