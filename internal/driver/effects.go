@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"time"
+
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/reins-browser/reins"
@@ -57,6 +59,9 @@ func (fx *effects) end(b *browser) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.effects, fx)
+	if fx.tab != nil {
+		fx.tab.acted = time.Now()
+	}
 	for _, d := range fx.downloads {
 		if d.holders--; d.holders == 0 {
 			b.tellDownloadLocked(d)

@@ -16,6 +16,10 @@ import (
 // outside of any action, for that to count as its habit.
 const habitAfter = 2
 
+// belatedFor is how long after an action a request may still come of it: from
+// the end of a scroll, or once a page's timer for typing ran out.
+const belatedFor = 300 * time.Millisecond
+
 const keptHabits = 256 // signatures of one tab
 
 // habits are what pages ask for by themselves: again and again, so that
@@ -28,7 +32,7 @@ type habits struct {
 
 // habit is that of one tab's document.
 type habit struct {
-	counts  map[string]int      // by signature, outside of actions
+	counts  map[string]int      // by signature, outside of actions and what comes of them
 	open    map[string]*request // requests for data and code under way
 	changed chan struct{}       // closed and replaced when one ends
 }
@@ -194,10 +198,14 @@ func (b *browser) awaitLoads(ctx context.Context, t *tab) (waited bool, err erro
 	}
 }
 
-// acting reports whether an action that is not a mere look is under way.
+// acting reports whether an action that is not a mere look is under way, or
+// ended so lately that what the page does may come of it.
 func (b *browser) acting(t *tab) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if time.Since(t.acted) < belatedFor {
+		return true
+	}
 	for fx := range b.effects {
 		if fx.tab == t {
 			return true

@@ -173,6 +173,55 @@ func TestPollingHoldsNothing(t *testing.T) {
 	}
 }
 
+// TestScrolledPages: what a page fetches as its end comes into view is waited
+// for, each time it does, though it asks for the same thing each time (ACT-6).
+func TestScrolledPages(t *testing.T) {
+	mux := http.NewServeMux()
+	const rounds = 6
+	page := func(path, script string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<!doctype html><title>t</title><button onclick="more()" style="position:fixed;top:0">Load</button><div style="height:3000px"></div><ul id=list></ul><p id=end>End</p><script>
+const more = () => fetch('/more').then(r => r.text()).then(() => { const i = document.createElement('li'); i.style.height = '2000px'; i.textContent = 'entry'; list.append(i) });
+`+script+`</script>`)
+		})
+	}
+	page("/seen", `const o = new IntersectionObserver(e => { if (e[0].isIntersecting) more().then(() => { o.disconnect(); o.observe(end) }) }); o.observe(end)`)
+	page("/late", `let timer = 0; onscroll = () => { clearTimeout(timer); timer = setTimeout(more, 100) }`)
+	mux.HandleFunc("/more", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(80 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(w, "more")
+	})
+	url := serve(t, mux).URL
+	for _, e := range []reins.Engine{reins.EngineShell, reins.EngineFull} {
+		t.Run(string(e), func(t *testing.T) {
+			b := newBrowser(t, e)
+			b.open(t, url+"/seen")
+			for n := 1; n <= rounds; n++ {
+				b.act(t, reins.Press{Key: "End"})
+				if got := strings.Count(b.see(t), "listitem"); got != n {
+					t.Fatalf("after %d scrolls there are %d entries, want as many", n, got)
+				}
+			}
+			// What a page asks for some time after it was scrolled is not asked for
+			// by itself either: a later click that asks for it waits for it.
+			b.open(t, url+"/late")
+			for n := range habitAfter + 1 {
+				b.act(t, reins.Press{Key: "End"})
+				b.script(t, fmt.Sprintf(`new Promise(ok => { const look = () => document.querySelectorAll('li').length > %d ? ok(1) : requestAnimationFrame(look); look(); })`, n))
+			}
+			entries := strings.Count(b.see(t), "listitem")
+			b.act(t, reins.Click{Ref: refTo(t, b.see(t), "Load")})
+			if got := strings.Count(b.see(t), "listitem"); got <= entries {
+				t.Errorf("the click did not wait for what it asked for: %d entries, %d before", got, entries)
+			}
+		})
+	}
+}
+
 // TestOldView: a page that changes its address first and its contents later is
 // told apart (ACT-7).
 func TestOldView(t *testing.T) {

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"strings"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -37,6 +38,7 @@ type tab struct {
 	chooser       *fileChooser // file chooser that a page asked for and nobody answered
 	consoleErrors int          // errors and uncaught exceptions so far
 	nav           navigation   // of the main frame
+	acted         time.Time    // when the last action on it ended
 	dialogs       int          // dialogs that its document has opened
 	dismissed     int          // dialogs that were answered for the page so far
 

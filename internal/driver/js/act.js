@@ -223,6 +223,7 @@ const subject = (el) => {
 const done = (el, r, o) => {
   if (o.arm === 'pointer') arm(el, 'pointer');
   changed = entered = false;
+  stillNow();
   watching = true;
   observer.observe(document, { subtree: true, childList: true, characterData: true });
   const a = activeElement();
@@ -338,6 +339,11 @@ const after = async (busyBefore, ms) => {
   const began = performance.now();
   await painted();
   if (!(watching && changed) && !entered) await painted();
+  // What a page does about being scrolled comes after the picture of it.
+  while (scrolled && performance.now() - began < GLIDE) {
+    scrolled = false;
+    await painted();
+  }
   while (busyParts() > busyBefore && performance.now() - began < ms) await frame();
   return standing();
 };
@@ -347,7 +353,22 @@ const after = async (busyBefore, ms) => {
 let changed = true;
 let watching = false; // changed is about the last input
 let entered = false; // a control has taken input since
+let scrolled = false; // something has scrolled since, or since the last picture waited for
+let rolling = false; // something scrolled by itself when the last input was made ready
+const scrollTimes = [-Infinity, -Infinity, -Infinity, -Infinity]; // when something scrolled last
+const GLIDE = 500; // ms that scrolling to a place may take
+window.addEventListener('scroll', () => {
+  scrolled = !rolling;
+  scrollTimes.shift();
+  scrollTimes.push(performance.now());
+}, { capture: true, passive: true });
 for (const type of ['input', 'change']) window.addEventListener(type, () => { entered = true; }, { capture: true, passive: true });
+// stillNow has what scrolls from now on count as the input's, where nothing
+// scrolls by itself.
+const stillNow = () => {
+  scrolled = false;
+  rolling = performance.now() - scrollTimes[0] < 100;
+};
 const observer = new MutationObserver(() => { changed = true; observer.disconnect(); });
 
 const standing = () => {
@@ -356,6 +377,7 @@ const standing = () => {
   observer.disconnect();
   changed = true;
   watching = entered = false;
+  stillNow();
   if (a && a !== document.body && a !== document.documentElement) {
     out.focus = numberOf(a);
     Object.assign(out, subject(a));

@@ -114,6 +114,10 @@ func virtual(a *Agent) {
 		return false
 	})
 	a.Click(a.Find(m))
+	if a.Refused("stale_ref") { // coming into view whole, it was built anew
+		a.Look()
+		a.Click(a.Find(m))
+	}
 }
 
 // findBig reads only what is around the mark, on a page too big to read.
