@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -179,9 +178,6 @@ func (c *box) launch(ctx context.Context, p plan) error {
 		c.group.admit(&spec)
 	}
 	if c.init, err = child.Start(ctx, spec); err != nil {
-		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EUSERS) {
-			return reins.Errorf(reins.CodeUnsafeHost, "this host does not let an ordinary user make namespaces (%w); run reins doctor for what to change", errors.Unwrap(err))
-		}
 		return err
 	}
 	theirs.Close()

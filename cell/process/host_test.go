@@ -105,40 +105,6 @@ func TestOldBrowserIsRefused_CELL10(t *testing.T) {
 	}
 }
 
-// asRoot runs where this user is mapped to root, which looks the same to a
-// program as being root.
-func asRoot(ctx context.Context, self *child.Self) error {
-	out, err := self.File("out")
-	if err != nil {
-		return err
-	}
-	_, err = New(Options{}).Start(ctx, cell.Spec{Profile: "/", Downloads: "/"})
-	_, err = fmt.Fprint(out, reins.CodeOf(err), " ", New(Options{}).Check(ctx)[0].OK)
-	return err
-}
-
-func TestRootIsRefused_OVW2(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	spec := child.Spec{Role: "root", Files: map[string]*os.File{"out": w}}
-	spec.Isolate()
-	spec.Attr.UidMappings[0].ContainerID, spec.Attr.GidMappings[0].ContainerID = 0, 0
-	p, err := child.Start(t.Context(), spec)
-	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	said := make([]byte, 100)
-	n, _ := r.Read(said)
-	if got := string(said[:n]); got != "unsafe_host false" {
-		t.Errorf("said %q; %s", got, p.Stderr())
-	}
-}
-
 func TestAdmit_CELL12(t *testing.T) {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false) // init's listener is plain TCP

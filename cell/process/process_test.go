@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	child.Main(map[string]child.Entry{
 		InitRole: InitMain,
 		"root":   asRoot,
+		"bare":   withoutNamespaces,
 		"hold":   celltest.Hold(func() cell.Backend { return New(Options{}) }),
 	})
 	goleak.VerifyTestMain(m)

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	child.Main(map[string]child.Entry{
 		"report": report, "wait": wait, "stubborn": stubborn, "talk": talk,
 		"parent": parent, "confined": confined, "capable": capable, "later": report,
-		"greedy": greedy, "echo": echo,
+		"greedy": greedy, "echo": echo, "cramped": cramped,
 	})
 	goleak.VerifyTestMain(m)
 }
@@ -50,6 +50,7 @@ type status struct {
 	Caps       string
 	Bounding   string
 	Dir        string
+	FileMask   string
 }
 
 func report(_ context.Context, self *child.Self) error {
@@ -71,6 +72,7 @@ func report(_ context.Context, self *child.Self) error {
 	s.NoNewPrivs, _ = unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	text, _ := os.ReadFile("/proc/self/status")
 	s.Caps, s.Bounding = field(string(text), "CapPrm"), field(string(text), "CapBnd")
+	s.FileMask = field(string(text), "Umask")
 	s.Dir, _ = os.Getwd()
 	return json.NewEncoder(out).Encode(s)
 }
@@ -209,8 +211,8 @@ func TestChildHasOnlyWhatItWasGiven_DRV1(t *testing.T) {
 	if i := slices.IndexFunc(s.Files, func(f string) bool { return f == "/etc/hostname" || strings.Contains(f, "memfd") }); i >= 0 {
 		t.Errorf("descriptor on %s leaked; all: %q", s.Files[i], s.Files)
 	}
-	if s.Dumpable != 0 || s.Dir != "/" {
-		t.Errorf("dumpable %d, directory %q", s.Dumpable, s.Dir)
+	if s.Dumpable != 0 || s.Dir != "/" || s.FileMask != "0077" {
+		t.Errorf("dumpable %d, directory %q, file mask %s", s.Dumpable, s.Dir, s.FileMask)
 	}
 	<-p.Done()
 	if e := p.Exit(); e != (child.Exit{}) {
@@ -317,6 +319,55 @@ func TestStartRefuses(t *testing.T) {
 			p.Kill()
 			<-p.Done()
 		}
+	}
+}
+
+// cramped starts an isolated child before and after its user may have no more
+// namespaces, and tells the codes.
+func cramped(ctx context.Context, self *child.Self) error {
+	out, err := self.File("out")
+	if err != nil {
+		return err
+	}
+	// A process that may start isolated children is dumpable; children are not.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	for range 2 {
+		s := child.Spec{Role: "wait"}
+		s.Isolate()
+		p, err := child.Start(ctx, s)
+		if err == nil {
+			p.Stop(ctx, time.Second)
+		}
+		fmt.Fprintln(out, reins.CodeOf(err), err)
+		// The bound is of this user namespace; the host's stays.
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CELL-10, DRV-5: where namespaces are forbidden an isolated child is refused as
+// such, with the way out.
+func TestForbiddenNamespacesAreUnsafeHost_CELL10_DRV5(t *testing.T) {
+	s := child.Spec{Role: "cramped"}
+	s.Isolate()
+	s.Attr.Cloneflags = unix.CLONE_NEWUSER // /proc is still its own
+	s.Attr.AmbientCaps = []uintptr{unix.CAP_SYS_RESOURCE}
+	p, r := withOut(t, s)
+	said, err := io.ReadAll(r)
+	<-p.Done()
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if err != nil || p.Exit() != (child.Exit{}) || len(lines) != 2 {
+		t.Fatalf("it said %q (%v), %s: %s", said, err, p.Exit(), p.Stderr())
+	}
+	if lines[0] != "<nil>" {
+		t.Errorf("with namespaces: %s", lines[0])
+	}
+	if !strings.HasPrefix(lines[1], string(reins.CodeUnsafeHost)) || !strings.Contains(lines[1], "reins doctor") {
+		t.Errorf("without: %s", lines[1])
 	}
 }
 

@@ -15,7 +15,7 @@
 // environment has no say: a child's is empty (DRV-1).
 //
 // A child has exactly the descriptors it was given by name ([Self.File]), plus
-// /dev/null as stdin and stdout and a pipe as stderr; what an embedding program
+// /dev/null as stdin and stdout, a pipe as stderr and a file mask of its own; what an embedding program
 // let slip through is closed before the entry runs. Flags of a description are
 // left as they are: a socket that is non-blocking in the parent is so in the
 // child and honours deadlines there, and os.File.Fd must not be called on it
@@ -26,7 +26,8 @@
 //	p, err := child.Start(ctx, child.Spec{Role: "driver", Files: map[string]*os.File{"link": end}})
 //
 // Start refuses with invalid_input when Main was not called or does not know
-// the role, with startup_failed when the kernel refuses. The context bounds
+// the role, with unsafe_host when the host forbids its namespaces, with
+// startup_failed when the kernel refuses otherwise. The context bounds
 // the call, not the process. The caller keeps its files and closes its copies.
 // Children sit in a session of their own, so a terminal's Ctrl-C does not reach
 // them, and their Pdeathsig is SIGKILL (OVW-1): all are forked by one locked

@@ -56,6 +56,10 @@ func known(role string) (called, listed bool) {
 	return registry.roles != nil, listed
 }
 
+// fileMask keeps what a child or its own children make from other users, and
+// never from themselves.
+const fileMask = 0o077
+
 func run(role string, entry Entry) error {
 	m, err := readMessage(messageFD, role)
 	if err != nil {
@@ -65,6 +69,7 @@ func run(role string, entry Entry) error {
 		return fmt.Errorf("not dumpable: %w", err)
 	}
 	unix.Close(messageFD)
+	unix.Umask(fileMask) // not whatever the parent was started under
 	if err := keepOnly(m.Files); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -26,8 +27,9 @@ type Spec struct {
 
 // Isolate puts the child into user, network, PID, IPC and UTS namespaces of its
 // own with its user mapped to itself, without any capability there. Its mounts
-// stay the parent's. A host that forbids it makes Start fail, and so does a
-// parent that is not dumpable, since it may not map the child's user (DRV-5).
+// stay the parent's. A host that forbids it makes Start fail with unsafe_host,
+// and so does a parent that is not dumpable, since it may not map the child's
+// user (DRV-5).
 func (s *Spec) Isolate() {
 	s.Attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	s.Attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
@@ -37,8 +39,9 @@ func (s *Spec) Isolate() {
 func argv(s Spec) []string { return append([]string{argPrefix + s.Role}, s.Args...) }
 
 // Start starts a child. It fails with invalid_input when [Main] was not called
-// or lacks the role, with startup_failed when the system refuses, and with the
-// context's error when that ended before; nothing is left behind then.
+// or lacks the role, with unsafe_host when the host forbids the namespaces that
+// were asked for, with startup_failed when the system refuses otherwise, and with
+// the context's error when that ended before; nothing is left behind then.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := reins.ContextError(ctx); err != nil {
 		return nil, err.In(reins.PhaseStart)
@@ -47,10 +50,19 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		return nil, err
 	}
 	p, err := start(s)
-	if err != nil {
-		return nil, reins.Errorf(reins.CodeStartupFailed, "child process %q did not start: %w", s.Role, err).In(reins.PhaseStart)
+	switch {
+	case err == nil:
+		return p, nil
+	case s.Attr.Cloneflags&unix.CLONE_NEWUSER != 0 && forbidden(err):
+		return nil, reins.Errorf(reins.CodeUnsafeHost, "this host does not let an ordinary user make namespaces (%w), which child process %q is sealed with; run reins doctor for what to change", err, s.Role).In(reins.PhaseStart)
 	}
-	return p, nil
+	return nil, reins.Errorf(reins.CodeStartupFailed, "child process %q did not start: %w", s.Role, err).In(reins.PhaseStart)
+}
+
+// forbidden reports whether the kernel refused namespaces: by a setting, by a
+// security module, or because its bound on them is zero or reached.
+func forbidden(err error) bool {
+	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS}, func(errno error) bool { return errors.Is(err, errno) })
 }
 
 // Listed says whether this program can be the child that a role names: nil, or

@@ -26,7 +26,6 @@ type Process struct {
 	child     *child.Process
 	transport *http.Transport
 	client    *http.Client
-	sealed    bool
 	orders    atomic.Uint64
 
 	mu       sync.Mutex
@@ -42,7 +41,7 @@ const linkAddress = "http://driver"
 
 // Start spawns a driver and returns when it is connected to the browser. It
 // fails, leaving nothing behind, with startup_failed when the process did not
-// come up, transport_failure when it could not take the browser over (the
+// come up, unsafe_host when this host cannot seal it, transport_failure when it could not take the browser over (the
 // message ends with its last words), connection_timeout when ctx's deadline
 // passed and cancelled when ctx was cancelled (DRV-4).
 func Start(ctx context.Context, o Options) (*Process, error) {
@@ -66,8 +65,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
-// spawn starts the child with its end of a link, in namespaces of its own
-// where the host permits that to ordinary users (DRV-5).
+// spawn starts the child with its end of a link, in namespaces of its own;
+// a host that forbids those gets no driver (DRV-5).
 func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
 	mine, its, err := socketPair()
 	if err != nil {
@@ -83,14 +82,8 @@ func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
 		Role: Role, Message: message,
 		Files: map[string]*os.File{fileLink: its, fileTo: o.ToBrowser, fileFrom: o.FromBrowser},
 	}
-	bare := spec
 	spec.Isolate()
-	sealed := true
 	process, err := child.Start(ctx, spec)
-	if reins.CodeOf(err) == reins.CodeStartupFailed {
-		sealed = false
-		process, err = child.Start(ctx, bare)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,7 +93,7 @@ func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
 		<-process.Done()
 		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver's link did not come up: %w", err).In(reins.PhaseStart)
 	}
-	p := &Process{child: process, transport: newTransport(conn), sealed: sealed, done: make(chan struct{}), moved: make(chan struct{}), handover: o.Previous}
+	p := &Process{child: process, transport: newTransport(conn), done: make(chan struct{}), moved: make(chan struct{}), handover: o.Previous}
 	p.client = &http.Client{Transport: p.transport}
 	return p, conn, nil
 }
@@ -323,10 +316,6 @@ func (p *Process) Handover() Handover {
 	defer p.mu.Unlock()
 	return p.handover
 }
-
-// Sealed reports whether the driver runs in namespaces of its own; without
-// them its filter of system calls still holds (DRV-5).
-func (p *Process) Sealed() bool { return p.sealed }
 
 // closeGrace is how long a driver has for each step of its end.
 const closeGrace = 2 * time.Second
