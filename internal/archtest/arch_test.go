@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"internal/child":      1,
 	"internal/outline":    1,
 	"internal/redact":     1,
+	"internal/webguard":   1,
 	"cell":                2,
 	"internal/driver":     2,
 	"internal/egress":     2,
