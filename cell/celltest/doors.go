@@ -1,6 +1,7 @@
 package celltest
 
 import (
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -32,8 +33,15 @@ func testDoors(t *testing.T, s suite) {
 	if !slices.Contains(w.requests(), "CONNECT //secure.test:443") {
 		t.Errorf("https did not arrive at the door; there were %q", w.requests())
 	}
+	// B103: neither a datagram to the host nor a candidate that tells an address.
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
 	candidates := p.eval(`(async () => {
-		const peer = new RTCPeerConnection({iceServers: [{urls: "stun:stun.test:3478"}]}), seen = [];
+		const at = "` + udp.LocalAddr().String() + `", turn = {urls: "turn:" + at + "?transport=tcp", username: "u", credential: "c"};
+		const peer = new RTCPeerConnection({iceServers: [{urls: "stun:stun.test:3478"}, {urls: "stun:" + at}, turn]}), seen = [];
 		peer.onicecandidate = e => e.candidate && seen.push(e.candidate.candidate);
 		peer.createDataChannel("x");
 		const gathered = new Promise(done => peer.onicegatheringstatechange = () => peer.iceGatheringState == "complete" && done());
@@ -43,6 +51,10 @@ func testDoors(t *testing.T, s suite) {
 	})()`)
 	if candidates != "[]" {
 		t.Errorf("WebRTC gathered %s", candidates)
+	}
+	_ = udp.SetReadDeadline(time.Now().Add(100 * time.Millisecond)) // what was sent is there long before
+	if n, from, err := udp.ReadFrom(make([]byte, 1500)); err == nil {
+		t.Errorf("a datagram of %d bytes came from %s", n, from)
 	}
 	if got := c.Facts()["egress"]; got != "sealed" {
 		t.Errorf("egress is %q", got)

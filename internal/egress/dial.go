@@ -31,8 +31,14 @@ type route struct {
 }
 
 // judge turns what was asked into a route. The name is resolved once; one
-// forbidden address forbids it (EGR-3, EGR-4).
-func (p *Proxy) judge(ctx context.Context, rules *rules, t target) (*route, *refusal) {
+// forbidden address forbids it (EGR-3, EGR-4), and so does a panic on the way to
+// the verdict (EGR-10).
+func (p *Proxy) judge(ctx context.Context, rules *rules, t target) (_ *route, ref *refusal) {
+	defer func() {
+		if recover() != nil {
+			ref = refuse(ReasonInternal, "the verdict on %q failed, so it is not reached", t.host())
+		}
+	}()
 	if ref := rules.judgeTarget(t); ref != nil {
 		return nil, ref
 	}
@@ -160,10 +166,7 @@ func (p *Proxy) dial(ctx context.Context, r *route) (*originConn, *refusal) {
 		next++
 		running++
 		timer.Reset(stagger)
-		go func() {
-			conn, err := p.dialOne(ctx, netip.AddrPortFrom(addr, r.port))
-			results <- dialled{conn, addr, err}
-		}()
+		go func() { results <- p.try(ctx, netip.AddrPortFrom(addr, r.port)) }()
 	}
 	another()
 	var won *originConn
@@ -192,9 +195,23 @@ func (p *Proxy) dial(ctx context.Context, r *route) (*originConn, *refusal) {
 	return won, nil
 }
 
+// try makes one connection; a dialler that panics is one that failed (EGR-10).
+func (p *Proxy) try(ctx context.Context, to netip.AddrPort) (d dialled) {
+	defer func() {
+		if recover() != nil {
+			d = dialled{addr: to.Addr(), err: refuse(ReasonInternal, "the connection to %s failed inside the proxy", to)}
+		}
+	}()
+	conn, err := p.dialOne(ctx, to)
+	return dialled{conn, to.Addr(), err}
+}
+
 func dialRefusal(ctx context.Context, t target, err error) *refusal {
 	var ne net.Error
+	var ref *refusal
 	switch {
+	case errors.As(err, &ref):
+		return ref
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return refuse(ReasonRefused, "%q refused the connection at port %d", t.host(), t.port)
 	case ctx.Err() != nil || errors.As(err, &ne) && ne.Timeout():

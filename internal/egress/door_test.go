@@ -141,7 +141,9 @@ func start(t *testing.T, o egress.Options, n *network) *running {
 		t.Fatal(err)
 	}
 	r := &running{addr: l.Addr().String(), record: &record{more: make(chan struct{}, 1)}}
-	o.Audit = r.add
+	if o.Audit == nil {
+		o.Audit = r.add
+	}
 	if n != nil {
 		o.Resolver, o.Dial = n, n.dial
 	}

@@ -27,10 +27,12 @@ type exchange struct {
 	route  *route
 	last   bool // the guard checks no head after this one
 	once   sync.Once
+	told   bool // what once came to
 }
 
-// decide tells the owner, the first time it is called.
-func (x *exchange) decide(allowed bool, addr netip.Addr, ref *refusal) {
+// decide tells the owner, the first time it is called, and reports whether that
+// was taken.
+func (x *exchange) decide(allowed bool, addr netip.Addr, ref *refusal) bool {
 	x.once.Do(func() {
 		d := Decision{Method: x.method, Host: x.host, Port: x.target.port, Address: addr, Allowed: allowed, Reason: ReasonAllowed}
 		if x.target.port != 0 {
@@ -39,8 +41,14 @@ func (x *exchange) decide(allowed bool, addr netip.Addr, ref *refusal) {
 		if ref != nil {
 			d.Reason, d.Detail, d.Address = ref.reason, ref.detail, ref.addr
 		}
-		x.proxy.tell(d)
+		x.told = x.proxy.tell(d)
 	})
+	return x.told
+}
+
+// unheard is the refusal of what the owner could not be told of.
+func unheard() *refusal {
+	return refuse(ReasonInternal, "the decision could not be recorded, so nothing passes")
 }
 
 // handle serves one request of the cell, whatever its form (EGR-2).
@@ -109,10 +117,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 	// Nil means that the server adds none of its own (EGR-8).
 	w.Header()["Date"] = nil
 	w.Header()["Content-Type"] = nil
-	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
+	ctx, drop := context.WithCancelCause(context.WithValue(r.Context(), exchangeKey{}, x))
+	defer drop(nil)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
-		if o, ok := c.Conn.(*originConn); ok {
-			x.decide(true, o.addr, nil)
+		if o, ok := c.Conn.(*originConn); ok && !x.decide(true, o.addr, nil) {
+			o.Close() // before a byte goes out
+			drop(unheard())
 		}
 	}})
 	// Else the server would drain a body that the host has not asked for yet.
@@ -216,7 +226,7 @@ func modify(resp *http.Response) error {
 func (p *Proxy) forwardFailed(w http.ResponseWriter, r *http.Request, err error) {
 	x, _ := r.Context().Value(exchangeKey{}).(*exchange)
 	var ref *refusal
-	if !errors.As(err, &ref) {
+	if !errors.As(err, &ref) && !errors.As(context.Cause(r.Context()), &ref) {
 		ref = refuse(ReasonBroken, "%q closed the connection or did not answer with HTTP", x.target.host())
 	}
 	x.refuse(w, r, ref)

@@ -26,7 +26,8 @@ type Options struct {
 	// a cell that nobody owns yet.
 	Refuse bool
 	// Audit is told of each request and tunnel once, from several goroutines;
-	// it must return soon and not close the proxy, which waits for it.
+	// it must return soon and not close the proxy, which waits for it. What it
+	// panics at is refused (EGR-10).
 	Audit func(Decision)
 
 	Resolver Resolver                                                // nil: the host's, without its search list
@@ -263,12 +264,15 @@ func (p *Proxy) turnAway(conn net.Conn, ref *refusal) {
 	conn.Close()
 }
 
-// tell hands a decision to the owner.
-func (p *Proxy) tell(d Decision) {
+// tell hands a decision to the owner and reports whether it was taken: what
+// nobody can be told of does not pass (EGR-10).
+func (p *Proxy) tell(d Decision) (told bool) {
+	defer func() { told = recover() == nil }()
 	d.Time = time.Now()
 	if audit := p.owner.Load().audit; audit != nil {
 		audit(d)
 	}
+	return true
 }
 
 // buffers is the pool of copy buffers.

@@ -19,13 +19,16 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, x *exchange) {
 		return
 	}
 	defer origin.Close()
+	if !x.decide(true, origin.addr, nil) {
+		x.refuse(w, r, unheard())
+		return
+	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		x.refuse(w, r, refuse(ReasonInternal, "the connection cannot become a tunnel"))
 		return
 	}
 	defer conn.Close()
-	x.decide(true, origin.addr, nil)
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
