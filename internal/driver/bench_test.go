@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
+	"github.com/chromedp/cdproto/page"
+
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
 )
@@ -123,5 +125,22 @@ func BenchmarkScreenshot(b *testing.B) {
 	tb := benchPage(b, rows(1000))
 	for b.Loop() {
 		tb.act(b, reins.Screenshot{})
+	}
+}
+
+func BenchmarkScreenshotFloor(b *testing.B) {
+	tb := benchPage(b, rows(1000))
+	for _, fast := range []bool{false, true} {
+		b.Run(fmt.Sprint("fast=", fast), func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				got, err := cdp.Call(context.Background(), tb.tabNow().pageSession(), page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, OptimizeForSpeed: &fast})
+				if err != nil {
+					b.Fatal(err)
+				}
+				n = len(got.Data)
+			}
+			b.ReportMetric(float64(n), "bytes")
+		})
 	}
 }
