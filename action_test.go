@@ -2,6 +2,7 @@ package reins_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ var everyAction = []struct {
 	{reins.Console{Level: "debug", All: true}, `{"verb":"console","level":"debug","all":true}`},
 	{reins.Network{Failed: true, Match: "/api", All: true}, `{"verb":"network","failed":true,"match":"/api","all":true}`},
 	{reins.PDF{Landscape: true}, `{"verb":"pdf","landscape":true}`},
+	{reins.RequestHuman{Reason: "type the code", Timeout: *ms(60000)}, `{"verb":"request_human","reason":"type the code","timeout_ms":60000}`},
+	{reins.GetControl{}, `{"verb":"control"}`},
+	{reins.RequestControl{Wait: *ms(1000), Hold: *ms(5000)}, `{"verb":"request_control","wait_ms":1000,"hold_ms":5000}`},
+	{reins.RenewControl{Hold: *ms(5000)}, `{"verb":"renew_control","hold_ms":5000}`},
+	{reins.ReleaseControl{}, `{"verb":"release_control"}`},
+	{reins.StopAgents{}, `{"verb":"stop_agents"}`},
+	{reins.AnswerHuman{Request: "op_1", Note: "done", Decline: true}, `{"verb":"answer_human","request":"op_1","note":"done","decline":true}`},
 	{reins.ListArtifacts{}, `{"verb":"list_artifacts"}`},
 	{reins.ReadArtifact{Artifact: "a1", Offset: 5, Length: 10}, `{"verb":"read_artifact","artifact":"a1","offset":5,"length":10}`},
 	{reins.DeleteArtifact{Artifact: "a1"}, `{"verb":"delete_artifact","artifact":"a1"}`},
@@ -125,6 +133,14 @@ func TestActionRefusals(t *testing.T) {
 		{`{"verb":"read","max_bytes":999}`, "max_bytes"},
 		{`{"verb":"console","level":"loud"}`, "loud"},
 		{`{"verb":"network","match":"` + strings.Repeat("a", 1025) + `"}`, "match"},
+		{`{"verb":"request_control","wait_ms":999}`, "wait_ms"},
+		{`{"verb":"request_control","hold_ms":3600001}`, "hold_ms"},
+		{`{"verb":"renew_control","hold_ms":-1}`, "hold_ms"},
+		{`{"verb":"request_human","reason":" "}`, "reason is missing"},
+		{`{"verb":"request_human","reason":"` + strings.Repeat("é", reins.MaxReason+1) + `"}`, "characters"},
+		{`{"verb":"request_human","reason":"a","timeout_ms":999}`, "timeout_ms"},
+		{`{"verb":"answer_human"}`, "request"},
+		{`{"verb":"answer_human","request":"op_1","note":"` + strings.Repeat("é", reins.MaxReason+1) + `"}`, "characters"},
 		{`{"verb":"navigate","url":"` + strings.Repeat("a", reins.MaxURL+1) + `"}`, "bytes"},
 		{`{"verb":"fill","ref":"e1","value":"` + strings.Repeat("a", reins.MaxFill+1) + `"}`, "bytes"},
 	} {
@@ -145,6 +161,14 @@ func TestVerbDecisions(t *testing.T) { // CAP-7, GATE-1
 	}
 	if c := reins.VerbNavigate.Class(reins.RoleHuman); c != reins.ClassNavigation {
 		t.Errorf("a person's navigate classifies as %s", c)
+	}
+	if c := reins.VerbRequestHuman.Class(reins.RoleAgent); c != reins.ClassAgentAction {
+		t.Errorf("an agent's request_human classifies as %s", c)
+	}
+	for _, v := range []reins.Verb{reins.VerbControl, reins.VerbRequestControl, reins.VerbRenewControl, reins.VerbReleaseControl, reins.VerbStopAgents, reins.VerbAnswerHuman} {
+		if v.Class(reins.RoleHuman) != reins.ClassControl || v.NeedsBrowser() || slices.Contains(reins.AgentVerbs(), v) {
+			t.Errorf("%s: class %s, for agents %v", v, v.Class(reins.RoleHuman), slices.Contains(reins.AgentVerbs(), v))
+		}
 	}
 	if c := reins.VerbReadArtifact.Class(reins.RoleAgent); c != reins.ClassArtifact {
 		t.Errorf("an agent's read_artifact classifies as %s", c)

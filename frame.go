@@ -49,7 +49,7 @@ type Frame struct {
 type ViewState struct {
 	Tabs         []Tab   `json:"tabs"`
 	Selected     TabID   `json:"selected"`
-	Control      string  `json:"control"`
+	Control      Control `json:"control"`
 	Participants int     `json:"participants"`
 	Operation    string  `json:"operation,omitempty"`
 	Dialog       *Dialog `json:"dialog,omitempty"`

@@ -33,8 +33,8 @@ type Call struct {
 
 // Progress says what a waiting operation waits for (OPS-4).
 type Progress struct {
-	Stage    string `json:"stage"`    // "queue", "browser", "running"
-	Position int    `json:"position"` // operations ahead, for "queue"
+	Stage    string `json:"stage"`    // "queue", "browser", "running", "agents", "person"
+	Position int    `json:"position"` // operations ahead, for "queue"; that run, for "agents"
 }
 
 // Operation is one admitted unit of work, as the gate sees it.

@@ -17,6 +17,8 @@ type Result struct {
 	Console    *ConsoleLog       `json:"console,omitempty"`
 	Network    *NetworkLog       `json:"network,omitempty"`
 	Document   *Artifact         `json:"document,omitempty"` // of pdf
+	Control    *Control          `json:"control,omitempty"`  // of people's control verbs
+	Human      *HumanAnswer      `json:"human,omitempty"`    // of request_human
 	Tabs       []Tab             `json:"tabs,omitempty"`
 	Artifacts  []Artifact        `json:"artifacts,omitempty"`
 	Target     *Target           `json:"target,omitempty"` // what was acted on

@@ -110,7 +110,7 @@ type ResourceInfo struct {
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	Readiness    Readiness `json:"readiness"`
 	Participants int       `json:"participants"`
-	Control      string    `json:"control"` // "agent", "agent-active", "human-pending", "human" (CTL-6)
+	Control      Control   `json:"control"` // CTL-6
 }
 
 // State is where an incarnation is in its life.
@@ -152,10 +152,11 @@ type Capable struct {
 
 // Event tells of a change of a resource.
 type Event struct {
-	Time   time.Time   `json:"time"`
-	Key    ResourceKey `json:"key"`
-	Kind   string      `json:"kind"` // "registered", "attached", "state", "control", "tab", "artifact", "retired"
-	State  State       `json:"state,omitempty"`
-	Detail string      `json:"detail,omitempty"`
-	Missed int         `json:"missed,omitempty"`
+	Time    time.Time   `json:"time"`
+	Key     ResourceKey `json:"key"`
+	Kind    string      `json:"kind"` // "registered", "attached", "state", "control", "tab", "artifact", "retired"
+	State   State       `json:"state,omitempty"`
+	Detail  string      `json:"detail,omitempty"`
+	Control *Control    `json:"control,omitempty"` // of kind "control": what it is now (CTL-6)
+	Missed  int         `json:"missed,omitempty"`
 }

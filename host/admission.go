@@ -29,6 +29,9 @@ func (l *lease) admit(call reins.Call, cancel context.CancelCauseFunc) (op *oper
 		if ended := l.liveLocked(op.admitted); ended != nil {
 			err = ended
 		}
+		if refused := op.refusedLocked(s, op.admitted); err == nil && refused != nil {
+			err = refused
+		}
 		if err != nil {
 			return
 		}
@@ -68,6 +71,9 @@ func (r *resource) requestLocked(op *operation) queue.Request {
 		return queue.Request{Place: queue.OnContext}
 	case reins.ListArtifacts, reins.ReadArtifact, reins.DeleteArtifact:
 		return queue.Request{Place: queue.Apart}
+	case reins.GetControl, reins.RequestControl, reins.RenewControl, reins.ReleaseControl, reins.StopAgents,
+		reins.RequestHuman, reins.AnswerHuman:
+		return queue.Request{Place: queue.Past}
 	case reins.CloseTab:
 		switch {
 		case a.Force:
@@ -96,6 +102,8 @@ func (op *operation) knowsLocked(now connectionID) *reins.Error {
 		return reins.Errorf(reins.CodeStaleRef, "ref %q is from before the browser's driver was replaced; take a snapshot and use a new one", string(ref)).In(reins.PhaseAction)
 	case op.named && l.told != now:
 		return reins.Errorf(reins.CodeInvalidState, "tab %q is from before the browser's driver was replaced; list the tabs and use a new ID", string(tab)).In(reins.PhaseAction)
+	case op.overtakenLocked(now):
+		return reins.Errorf(reins.CodeObserveAgain, "a person had control of the browser since your last snapshot, so the page may be another one; take a snapshot before %s", op.verb).In(reins.PhaseAction)
 	case ref == "" && usesFocus(op.verb) && l.seen != now:
 		return reins.Errorf(reins.CodeObserveAgain, "the browser's driver was replaced, so the focus may be elsewhere; take a snapshot before %s without a ref", op.verb).In(reins.PhaseAction)
 	}

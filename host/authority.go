@@ -205,6 +205,7 @@ func (r *resource) endLocked(s *state, g *grant, cause *reins.Error) {
 func (r *resource) fenceLeaseLocked(s *state, l *lease, cause *reins.Error) {
 	l.ended = cause
 	close(l.done)
+	r.departLocked(s, l, cause)
 	r.cancelLocked(s, cause, func(op *operation) bool { return op.lease == l })
 }
 

@@ -34,7 +34,7 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 		}
 	}
 	res.Meta = op.meta()
-	op.r.update(func(*state) {
+	op.r.update(func(s *state) {
 		l, now := op.lease, conn.id()
 		if l.told != now {
 			res.Meta.Reconnected = true
@@ -42,7 +42,7 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 		}
 		l.told = now
 		if res.Snapshot != nil {
-			l.seen = now
+			l.seen, l.observed = now, s.control.Taken()
 		}
 		if res.Selected != "" && inc.conn == conn {
 			conn.selected = res.Selected

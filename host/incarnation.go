@@ -114,6 +114,7 @@ func (inc *incarnation) stopLocked(s *state, cause *reins.Error) bool {
 		return false
 	}
 	inc.cancel(cause)
+	s.control.End(cause)
 	inc.r.cancelLocked(s, cause, func(op *operation) bool { return op.verb.NeedsBrowser() })
 	return true
 }

@@ -24,6 +24,8 @@ type lease struct {
 	seen connectionID
 	told connectionID // the connection of its last result, whatever it showed
 
+	observed uint64 // the last takeover before its last snapshot (CTL-7)
+
 	later []reins.Download // that ended after their action, until a result tells
 }
 

@@ -173,7 +173,7 @@ func (op *operation) perform(ctx context.Context) (*reins.Result, error) {
 		if err := op.begin(ctx, nil); err != nil {
 			return nil, err
 		}
-		return op.artifacts(ctx)
+		return op.inside(ctx)
 	}
 	inc, conn, err := op.ready(ctx)
 	if err != nil {
@@ -309,6 +309,10 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 		if err = op.checkLocked(ctx); err != nil {
 			return
 		}
+		if refused := op.refusedLocked(s, time.Now()); refused != nil {
+			err = refused
+			return
+		}
 		if conn != nil {
 			if s.inc != conn.inc || s.inc.conn != conn || s.inc.ctx.Err() != nil {
 				err = errMoved
@@ -321,6 +325,9 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 			op.on = conn.id()
 		}
 		op.begun, op.began = true, time.Now()
+		if op.counts() {
+			s.control.Began()
+		}
 	})
 	return err
 }
@@ -333,7 +340,7 @@ func (op *operation) explain(err error) *reins.Error {
 		op.r.gen.host.log.Error("operation failed", "operation", op.id, "verb", op.verb, "err", op.r.secrets.text(err.Error()))
 		return e.With("operation", op.id)
 	}
-	if op.began.IsZero() || op.verb.ReadOnly() || !interrupted(e.Code) {
+	if op.began.IsZero() || op.verb.ReadOnly() || !interrupted(e.Code) || op.verb.Class(reins.RoleHuman) == reins.ClassControl {
 		return e
 	}
 	out := e.With("effect", "unknown")
@@ -346,7 +353,7 @@ func (op *operation) explain(err error) *reins.Error {
 func interrupted(c reins.Code) bool {
 	switch c {
 	case reins.CodeCancelled, reins.CodeTimeout, reins.CodeLeaseEnded, reins.CodeRuntimeStopped,
-		reins.CodeRetired, reins.CodeBrowserEnded:
+		reins.CodeRetired, reins.CodeBrowserEnded, reins.CodeHumanControlConflict, reins.CodeHumanControlled:
 		return true
 	}
 	return false
@@ -362,6 +369,9 @@ func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error)
 			s.queue.Cancel(op.entry, err) // it may still wait when its caller panicked
 		}
 		delete(s.ops, op)
+		if op.begun && op.counts() {
+			s.control.Settled(time.Now())
+		}
 		if ended := op.lease.liveLocked(time.Now()); err == nil && ended != nil {
 			wipe(res)
 			res, err = nil, op.explain(ended)

@@ -131,7 +131,7 @@ func TestList(t *testing.T) {
 		}
 		one := list[1]
 		if one.State != reins.StateRunning || one.Incarnation != 1 || one.Connection != 1 || one.StartedAt.IsZero() ||
-			one.Participants != 2 || one.Control != "agent-active" || one.Readiness.Overall != "ready" || !one.Attachment.Equal(attached(1)) {
+			one.Participants != 2 || one.Control.State != reins.ControlAgentActive || one.Readiness.Overall != "ready" || !one.Attachment.Equal(attached(1)) {
 			t.Errorf("%+v", one)
 		}
 		_, err = w.host.List(ctx0, "not a project")

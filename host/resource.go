@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/control"
 	"github.com/reins-browser/reins/internal/driver"
 	"github.com/reins-browser/reins/internal/queue"
 )
@@ -37,6 +38,9 @@ type state struct {
 	grants     map[string]*grant // live capabilities, by ID
 	ops        map[*operation]struct{}
 	queue      *queue.Queue
+	control    control.Control
+	handoffs   control.Handoffs
+	takeover   takeover
 	inc        *incarnation   // starting, running or ending; nil when there is none
 	count      uint64         // incarnations so far
 	numbers    driver.Numbers // of tabs and documents, over all of them
@@ -68,6 +72,7 @@ func newResource(g *generation, reg reins.Registration, made bool) *resource {
 		since:      time.Now(),
 		owner:      map[reins.TabID]string{},
 		docs:       map[string]reins.TabID{},
+		takeover:   takeover{seen: signature{availability: reins.Disconnected}},
 		queue: queue.New(queue.Options{
 			PerTab: reg.Spec.Scheduling == reins.PerTab, PerLease: l.Queue, Total: total,
 			AtOnce: l.TabsAtOnce, Selected: r.selectedLocked,
@@ -83,8 +88,10 @@ func (r *resource) update(f func(*state)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, attached := r.st.life, r.st.attachment
-	f(&r.st)
 	now := time.Now()
+	r.st.control.Pass(now)
+	f(&r.st)
+	r.followControl(&r.st, now)
 	if r.st.life != before {
 		r.st.since = now
 		detail := ""
@@ -118,16 +125,11 @@ func (r *resource) info() reins.ResourceInfo {
 		Incarnation:  r.st.count,
 		State:        r.st.life,
 		Readiness:    r.readinessLocked(),
-		Control:      "agent",
+		Control:      r.controlLocked(""),
 	}
 	for _, g := range r.st.grants {
 		if g.lease != nil {
 			out.Participants++
-		}
-	}
-	for op := range r.st.ops {
-		if op.begun && op.lease.grant.binding.Role == reins.RoleAgent {
-			out.Control = "agent-active"
 		}
 	}
 	if inc := r.st.inc; inc != nil {

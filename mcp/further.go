@@ -112,6 +112,14 @@ var furtherTools = []tool{
 		about:      "Print the page to a stored PDF.",
 		parameters: []parameter{{name: "landscape", kind: boolean, about: "default portrait"}},
 	},
+	{
+		verb: reins.VerbRequestHuman, title: "Ask for a person", full: true, people: true, additive: true,
+		about: "Ask a person to take over where you cannot go on: a code, a sign-in, a decision. Waits for their answer.",
+		parameters: []parameter{
+			{name: "reason", kind: text, required: true, about: "what they are to do"},
+			{name: "timeout_ms", kind: integer, about: "default 600000"},
+		},
+	},
 }
 
 // answerDialog makes the actions of browser_handle_dialog: a prompt's text is
@@ -156,6 +164,24 @@ func printed(a *reins.Artifact) string {
 		return ""
 	}
 	return fmt.Sprintf("Printed the page (%s, %s), stored as %s.", a.MediaType, bytesText(a.Size), a.URI())
+}
+
+// answered says what came of a request for a person (CTL-8).
+func answered(h *reins.HumanAnswer) string {
+	switch {
+	case h == nil:
+		return ""
+	case h.Outcome == reins.HumanExpired:
+		return "Nobody came in time."
+	}
+	out := "A person is done; look at the page before you go on."
+	if h.Outcome == reins.HumanDeclined {
+		out = "A person declined."
+	}
+	if h.Note != "" {
+		out += " They say: " + quoted(h.Note)
+	}
+	return out
 }
 
 // waited says that what was waited for is there.

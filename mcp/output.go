@@ -12,15 +12,16 @@ import (
 // the text is made of, so that nothing that matters is in one of them only. It
 // leaves out the result's Meta, which is for hosts (LSE-7).
 type output struct {
-	Did     string   `json:"did,omitempty"`
-	Page    *page    `json:"page,omitempty"`
-	Changes *changes `json:"changes,omitempty"`
-	Tabs    []tab    `json:"tabs,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
-	Content string   `json:"page_content,omitempty"` // a snapshot; named so that it says what it is
-	Whole   bool     `json:"whole,omitempty"`        // Content is not a difference, though one was asked for
-	Omitted int      `json:"omitted,omitempty"`
-	Cursor  string   `json:"cursor,omitempty"`
+	Did     string             `json:"did,omitempty"`
+	Page    *page              `json:"page,omitempty"`
+	Changes *changes           `json:"changes,omitempty"`
+	Tabs    []tab              `json:"tabs,omitempty"`
+	Human   *reins.HumanAnswer `json:"human,omitempty"`
+	Notes   []string           `json:"notes,omitempty"`
+	Content string             `json:"page_content,omitempty"` // a snapshot; named so that it says what it is
+	Whole   bool               `json:"whole,omitempty"`        // Content is not a difference, though one was asked for
+	Omitted int                `json:"omitted,omitempty"`
+	Cursor  string             `json:"cursor,omitempty"`
 
 	difference bool   // Content is what changed
 	stays      bool   // the page is where the client left it, so its text need not say where
@@ -86,7 +87,7 @@ type download struct {
 
 // newOutput takes from the result what concerns a client.
 func newOutput(a reins.Action, res *reins.Result) *output {
-	out := &output{Did: did(a, res), Notes: res.Notes, picture: res.Screenshot, paper: res.Document}
+	out := &output{Did: did(a, res), Notes: res.Notes, Human: res.Human, picture: res.Screenshot, paper: res.Document}
 	out.Page = newPage(res)
 	if c := res.Changes; c != nil {
 		out.Changes = newChanges(a, c)

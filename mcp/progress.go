@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -59,6 +60,33 @@ func (p *progress) tell(stage reins.Progress) {
 	}
 }
 
+// beatEvery is how often a client hears of a wait for a person: less than what
+// clients commonly give a call that says nothing.
+const beatEvery = 10 * time.Second
+
+// beat says again and again that a person is waited for, since began, until the
+// function that it returns is called: clients give up on a silent call.
+func (p *progress) beat(began time.Time) (stop func()) {
+	if p == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.tell(reins.Progress{Stage: "person", Position: int(time.Since(began).Seconds())})
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() { close(over); ended.Wait() }
+}
+
 // end waits until nothing more is sent; tell must not be called any more.
 func (p *progress) end() {
 	if p != nil {
@@ -78,6 +106,11 @@ func stageText(p reins.Progress) string {
 		return "The browser is starting."
 	case "running":
 		return "Running."
+	case "person":
+		if p.Position > 0 {
+			return fmt.Sprintf("Waiting for a person for %d s.", p.Position)
+		}
+		return "Waiting for a person."
 	}
 	return p.Stage
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,6 +27,10 @@ type Options struct {
 	// Secrets offers the argument "secret" of browser_fill and browser_type, for
 	// runtimes whose host supplies secrets (ACT-11).
 	Secrets bool
+	// People offers browser_request_human, for runtimes in which a person can
+	// see and answer it (CTL-8). Without, the toolset "full" leaves it out, and
+	// naming it is invalid_input.
+	People bool
 	// SnapshotBytes is the size of snapshots that name none, within the bounds of
 	// the action; 0 is the default of the driver.
 	SnapshotBytes int
@@ -58,6 +63,12 @@ func NewServer(o Options) (*Server, error) {
 	chosen, tabs, err := choose(o.Tools)
 	if err != nil {
 		return nil, err
+	}
+	if !o.People {
+		if slices.ContainsFunc(tools, func(t tool) bool { return t.people && slices.Contains(o.Tools, t.name()) }) {
+			return nil, reins.Errorf(reins.CodeInvalidInput, "a tool that asks for a person was named, and nobody watches this runtime; leave it out")
+		}
+		chosen = slices.DeleteFunc(chosen, func(t *tool) bool { return t.people })
 	}
 	return &Server{options: o, tools: chosen, offer: offer{tabs: tabs, secrets: o.Secrets}}, nil
 }

@@ -160,6 +160,9 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 		turn.pass() // it was admitted
 		progress.tell(p)
 	}
+	if t.people {
+		defer progress.beat(time.Now())()
+	}
 	if asked.first != nil {
 		if _, err := lease.Do(ctx, reins.Call{Action: asked.first}); err != nil {
 			return nil, err

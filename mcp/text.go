@@ -51,6 +51,8 @@ func did(a reins.Action, res *reins.Result) string {
 		return "Closed the tab."
 	case reins.Screenshot:
 		return photographed(res.Screenshot)
+	case reins.RequestHuman:
+		return answered(res.Human)
 	case reins.ListTabs:
 		return fmt.Sprintf("Open tabs: %d.", len(res.Tabs))
 	}

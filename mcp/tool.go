@@ -50,6 +50,7 @@ type tool struct {
 	additive    bool // not destructive
 	tabs        bool // belongs to the toolset of that name
 	full        bool // likewise
+	people      bool // offered only where people watch
 	takesSecret bool // takes the secret argument where that is offered
 	takesTab    bool // takes the tab argument where that is offered
 	takesResult bool // "snapshot" is the door's own: read the page afterwards

@@ -19,6 +19,7 @@ const module = "github.com/reins-browser/reins"
 var floors = map[string]int{
 	"":                    0,
 	"internal/capability": 1,
+	"internal/control":    1,
 	"internal/cdp":        1,
 	"internal/queue":      1,
 	"internal/child":      1,

@@ -1,0 +1,303 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/control"
+)
+
+// takeover is what a resource keeps beside the rules of package control.
+type takeover struct {
+	timer *time.Timer // calls Pass at due
+	due   time.Time
+	seen  signature // what the last event told
+	taken uint64    // the takeovers that were followed
+	on    uint64    // the incarnation that the last one was on (CTL-7)
+}
+
+// signature changes with whatever of a snapshot of control is told (CTL-6).
+type signature struct {
+	control, handoffs uint64
+	active            bool
+	availability      reins.Availability
+}
+
+// followControl does what a change of control asks for: it is called at the end
+// of each update, so that nothing that changes it can forget.
+func (r *resource) followControl(s *state, now time.Time) {
+	if taken := s.control.Taken(); taken != s.takeover.taken {
+		s.takeover.taken, s.takeover.on = taken, r.incarnationLocked()
+		r.excludeLocked(s, now)
+	}
+	if next := s.control.Next(); !next.Equal(s.takeover.due) {
+		s.takeover.due = next
+		if s.takeover.timer != nil {
+			s.takeover.timer.Stop()
+			s.takeover.timer = nil
+		}
+		if !next.IsZero() {
+			s.takeover.timer = time.AfterFunc(next.Sub(now), func() { r.update(func(*state) {}) })
+		}
+	}
+	sign := signature{s.control.Version(), s.handoffs.Version(), s.control.Running() > 0, r.availabilityLocked()}
+	if sign != s.takeover.seen {
+		s.takeover.seen = sign
+		is := r.controlLocked("")
+		r.publish(reins.Event{Kind: "control", Control: &is})
+	}
+}
+
+// excludeLocked refuses what other people have in the queue when somebody
+// takes control (CTL-3). Of agents there is nothing left.
+func (r *resource) excludeLocked(s *state, now time.Time) {
+	cause := s.control.Refuse(control.Who{Input: true}, now)
+	r.cancelLocked(s, cause, func(op *operation) bool { return !op.begun && op.refusedLocked(s, now) != nil })
+}
+
+// availabilityLocked is whether there is a browser to control (CTL-6).
+func (r *resource) availabilityLocked() reins.Availability {
+	switch {
+	case r.st.fence != nil || r.st.life == reins.StateDestroyed:
+		return reins.Destroyed
+	case r.incarnationLocked() == 0:
+		return reins.Disconnected
+	case r.st.inc.conn == nil:
+		return reins.Degraded
+	}
+	return reins.Available
+}
+
+// controlLocked is who is in control, as a lease sees it.
+func (r *resource) controlLocked(leaseID string) reins.Control {
+	out := r.st.control.Snapshot(leaseID)
+	out.Availability = r.availabilityLocked()
+	out.Requests = r.st.handoffs.Shown()
+	for i := range out.Requests {
+		out.Requests[i].Reason = r.secrets.text(out.Requests[i].Reason)
+	}
+	return out
+}
+
+// counts reports whether a takeover waits for the operation: it is an agent's,
+// and not one that itself waits for a person (CTL-2, CTL-8).
+func (op *operation) counts() bool {
+	return op.lease.grant.binding.Role == reins.RoleAgent && op.verb != reins.VerbRequestHuman
+}
+
+// refusedLocked is why a takeover keeps the operation from beginning, or nil.
+func (op *operation) refusedLocked(s *state, now time.Time) *reins.Error {
+	if op.verb == reins.VerbRequestHuman {
+		return nil
+	}
+	return s.control.Refuse(control.Who{
+		Lease: op.lease.id, Agent: op.lease.grant.binding.Role == reins.RoleAgent,
+		Input: op.verb.NeedsBrowser() && !op.verb.ReadOnly(),
+	}, now)
+}
+
+// overtakenLocked reports whether an agent's action rests on what it saw before
+// a person had control (CTL-7).
+func (op *operation) overtakenLocked(now connectionID) bool {
+	s := &op.r.st
+	_, ref := op.action.Target()
+	rests := ref != "" || usesFocus(op.verb)
+	return rests && op.counts() && !op.verb.ReadOnly() &&
+		s.takeover.on == now.incarnation && op.lease.observed < s.takeover.taken
+}
+
+// departLocked ends what a lease that ends had of takeover (LSE-4, LSE-5). It is
+// clean-up that the runtime owes: nobody is asked any more (GATE-2).
+func (r *resource) departLocked(s *state, l *lease, cause *reins.Error) {
+	if !s.control.Drop(l.id, cause) {
+		return
+	}
+	b := l.grant.binding
+	r.gen.audit.send(r.secrets.hideRecord(reins.Record{
+		Time: time.Now(), Project: b.Project, Resource: b.Resource, Actor: b.Actor, Role: b.Role,
+		CapabilityID: l.grant.id, LeaseID: l.id, Run: b.Run, Revision: s.attachment.Revision, Incarnation: r.incarnationLocked(),
+		Action: "releaseParticipant", Class: reins.ClassControl, Outcome: reins.OutcomeCompleted,
+	}))
+}
+
+// inside runs the verbs that need no browser.
+func (op *operation) inside(ctx context.Context) (*reins.Result, error) {
+	var res *reins.Result
+	var err error
+	switch a := op.action.(type) {
+	case reins.GetControl:
+		res = op.controlResult()
+	case reins.RequestControl:
+		res, err = op.requestControl(ctx, a)
+	case reins.RenewControl:
+		res, err = op.renewControl(a)
+	case reins.ReleaseControl:
+		op.r.update(op.releaseLocked)
+		res = op.controlResult()
+	case reins.StopAgents:
+		res, err = op.stopAgents(ctx)
+	case reins.RequestHuman:
+		res, err = op.requestHuman(ctx, a)
+	case reins.AnswerHuman:
+		res, err = op.answerHuman(a)
+	default:
+		return op.artifacts(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Meta = op.meta()
+	return res, nil
+}
+
+// controlResult is the answer of the verbs of control.
+func (op *operation) controlResult() *reins.Result {
+	op.r.mu.Lock()
+	defer op.r.mu.Unlock()
+	is := op.r.controlLocked(op.lease.id)
+	return &reins.Result{Control: &is}
+}
+
+// requestControl asks for control and waits until it is held (CTL-2). Agents
+// that have not begun are refused in the same step. A caller that leaves has
+// asked for nothing, and holds nothing (CTL-5).
+func (op *operation) requestControl(ctx context.Context, a reins.RequestControl) (*reins.Result, error) {
+	var claim *control.Claim
+	var err error
+	running := 0
+	op.r.update(func(s *state) {
+		now := time.Now()
+		if err = op.checkLocked(ctx); err != nil {
+			return
+		}
+		claim, err = s.control.Request(control.Request{
+			Lease: op.lease.id, Actor: op.lease.grant.binding.Actor,
+			Wait: cmp.Or(time.Duration(a.Wait), reins.DefaultControlWait), Hold: cmp.Or(time.Duration(a.Hold), reins.DefaultControlHold),
+		}, now)
+		if err != nil {
+			return
+		}
+		running = s.control.Running()
+		conflict := reins.Errorf(reins.CodeHumanControlConflict, "a person, %q, is taking control of the browser; try again when they are done", op.lease.grant.binding.Actor).In(reins.PhaseAdmission)
+		op.r.cancelLocked(s, conflict, func(o *operation) bool { return o.counts() && !o.begun })
+	})
+	if err != nil {
+		return nil, err
+	}
+	if running > 0 {
+		op.tell(reins.Progress{Stage: "agents", Position: running})
+	}
+	select {
+	case <-claim.Ready():
+	case <-ctx.Done():
+	}
+	if err := reins.ContextError(ctx); err != nil { // also when both have happened
+		op.r.update(func(s *state) { s.control.Withdraw(claim, err) })
+		return nil, err
+	}
+	if err := claim.Err(); err != nil {
+		return nil, err
+	}
+	return op.controlResult(), nil
+}
+
+// releaseLocked ends the lease's claim, whichever it is.
+func (op *operation) releaseLocked(s *state) {
+	s.control.Drop(op.lease.id, reins.Errorf(reins.CodeCancelled, "the request for control was withdrawn").In(reins.PhaseAction))
+}
+
+func (op *operation) renewControl(a reins.RenewControl) (*reins.Result, error) {
+	var err error
+	op.r.update(func(s *state) {
+		_, err = s.control.Renew(op.lease.id, cmp.Or(time.Duration(a.Hold), reins.DefaultControlHold), time.Now())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.controlResult(), nil
+}
+
+// stopAgents stops what agents have running, unless another person is in
+// control or about to be (OPS-7).
+func (op *operation) stopAgents(ctx context.Context) (*reins.Result, error) {
+	b := op.lease.grant.binding
+	cause := reins.Errorf(reins.CodeHumanControlConflict, "a person, %q, stopped what agents do in the browser", b.Actor).In(reins.PhaseAction)
+	running := func(o *operation) bool { return o.counts() && o.begun }
+	var busy error
+	op.r.update(func(s *state) {
+		if is := s.control.Snapshot(op.lease.id); is.Actor != "" && !is.Mine {
+			busy = reins.Errorf(reins.CodeControlBusy, "another participant, %q, takes or has control; only they can stop the agents", is.Actor).In(reins.PhaseAdmission)
+			return
+		}
+		op.r.cancelLocked(s, cause, running)
+	})
+	if busy != nil {
+		return nil, busy
+	}
+	if err := op.r.quiet(ctx, running); err != nil {
+		return nil, err
+	}
+	return op.controlResult(), nil
+}
+
+// requestHuman waits for a person (CTL-8).
+func (op *operation) requestHuman(ctx context.Context, a reins.RequestHuman) (*reins.Result, error) {
+	wait := cmp.Or(time.Duration(a.Timeout), reins.DefaultHumanWait)
+	var asked *control.Handoff
+	var err error
+	op.r.update(func(s *state) {
+		now := time.Now()
+		if err = op.checkLocked(ctx); err != nil {
+			return
+		}
+		asked, err = s.handoffs.Ask(op.lease.id, reins.HumanRequest{
+			ID: op.id, Actor: op.lease.grant.binding.Actor, Reason: a.Reason, Since: now, Expires: now.Add(wait),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	op.tell(reins.Progress{Stage: "person"})
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-asked.Done():
+	case <-late.C:
+	case <-ctx.Done():
+		err = reins.ContextError(ctx)
+	}
+	answer := reins.HumanAnswer{Outcome: reins.HumanExpired}
+	op.r.update(func(s *state) {
+		s.handoffs.Drop(asked)
+		select {
+		case <-asked.Done(): // in the same instant, and then it counts
+			answer = asked.Answer()
+		default:
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reins.Result{Human: &answer}, nil
+}
+
+// answerHuman ends a hand-off. Control goes back first, so that the agent does
+// not come to a browser that is still held.
+func (op *operation) answerHuman(a reins.AnswerHuman) (*reins.Result, error) {
+	answer := reins.HumanAnswer{Outcome: reins.HumanDone, Actor: op.lease.grant.binding.Actor, Note: a.Note}
+	if a.Decline {
+		answer.Outcome = reins.HumanDeclined
+	}
+	var err error
+	op.r.update(func(s *state) {
+		if err = s.handoffs.Answer(a.Request, answer); err == nil && !a.Decline {
+			op.releaseLocked(s)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.controlResult(), nil
+}
