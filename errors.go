@@ -75,6 +75,35 @@ const (
 	RecoverNone           Recovery = "none"
 )
 
+// Sentence says the recovery in words, for a person who looks after the system.
+func (r Recovery) Sentence() string {
+	switch r {
+	case RecoverRetry:
+		return "Try again."
+	case RecoverWait:
+		return "Wait a moment, then try again."
+	case RecoverSnapshot:
+		return "Take a snapshot and go on from what it shows."
+	case RecoverListTabs:
+		return "List the tabs and use one that is open."
+	case RecoverReconnect:
+		return "Try again; the next operation connects a new driver."
+	case RecoverRestartBrowser:
+		return "Try again; the next operation starts a new browser."
+	case RecoverRecreate:
+		return "Try again; if it stays, stop the runtime and start it anew."
+	case RecoverChangeInput:
+		return "Correct what was given, then try again."
+	case RecoverChangePolicy:
+		return "Change the policy, or do without."
+	case RecoverFixHost:
+		return "Run reins doctor on the machine and mend what it names."
+	case RecoverAskPerson:
+		return "Ask a person."
+	}
+	return "Do not repeat it; nothing leads on from here."
+}
+
 // Phase says during what a failure happened.
 type Phase string
 

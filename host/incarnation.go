@@ -49,6 +49,8 @@ type incarnation struct {
 	// Guarded by the resource's lock.
 	started time.Time
 	conn    *connection
+	lostAt  time.Time     // when the driver was lost, or one could not be connected
+	refused *reins.Error  // why the last one could not; nil when one is tried only now
 	changed chan struct{} // closed and replaced when conn or stuck changes
 	stuck   error         // why the last try to clean up failed, until somebody asks again
 	why     error         // the same, for good
@@ -221,7 +223,9 @@ func startError(err error) *reins.Error {
 }
 
 // takeDown ends what was built, in the reverse order, until nothing is left. A
-// try that fails is told to those who wait and made again when somebody asks.
+// try that fails is told to those who wait, and made again when somebody asks or
+// after a pause that grows with each, so that nothing lies about for want of a
+// question.
 func (inc *incarnation) takeDown() {
 	cause := reins.ContextError(inc.ctx)
 	r := inc.r
@@ -240,12 +244,14 @@ func (inc *incarnation) takeDown() {
 			break
 		}
 		r.gen.host.log.Error("a browser could not be ended", "resource", r.key.String(), "incarnation", inc.number, "err", err)
+		var pending time.Duration
 		r.update(func(s *state) {
 			s.life, inc.stuck, inc.why = reins.StateError, err, err
 			inc.tries++
+			pending = pause(inc.tries)
 			inc.broadcastLocked()
 		})
-		<-inc.again
+		inc.rest(pending)
 	}
 	r.update(func(s *state) {
 		s.inc = nil
@@ -263,6 +269,23 @@ func (inc *incarnation) takeDown() {
 			s.life = reins.StateStopped
 		}
 		close(inc.ended)
+	})
+}
+
+// rest waits for somebody to ask for the next try to clean up, or for its time.
+func (inc *incarnation) rest(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-inc.again:
+		return
+	case <-timer.C:
+	}
+	inc.r.update(func(*state) {
+		if inc.stuck == nil {
+			<-inc.again // asked at the same instant: it is the same try
+		}
+		inc.stuck = nil
 	})
 }
 

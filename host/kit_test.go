@@ -66,6 +66,7 @@ type world struct {
 	lost      chan struct{}
 	closeErr  error
 	slowClose time.Duration
+	removed   []string      // workspaces
 	closing   chan struct{} // when set: closed by a forced close_tab, which ends what is stubborn
 }
 
@@ -172,7 +173,10 @@ func (g *fakeGround) Lost() <-chan struct{} {
 	return g.lost
 }
 func (g *fakeGround) Err() error { return reins.Errorf(reins.CodeFenced, "the directory is gone") }
-func (g *fakeGround) RemoveWorkspace(context.Context, string, string) error {
+func (g *fakeGround) RemoveWorkspace(_ context.Context, project, name string) error {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	g.w.removed = append(g.w.removed, project+"/"+name)
 	return nil
 }
 

@@ -141,7 +141,7 @@ func (r *resource) retireSteps(ctx context.Context) error {
 	if err := r.gen.store.Purge(ctx, r.key); err != nil {
 		return err
 	}
-	if r.spec.Workspace != "" {
+	if r.leaveWorkspace() {
 		if err := r.gen.ground.RemoveWorkspace(ctx, r.key.Project, r.spec.Workspace); err != nil {
 			return err
 		}
@@ -153,4 +153,23 @@ func (r *resource) retireSteps(ctx context.Context) error {
 	}
 	delete(r.gen.resources, r.key)
 	return nil
+}
+
+// leaveWorkspace reports whether the resource is the last one that uses its
+// workspace, which is then to be removed. It has no browser any more, so from
+// here on it counts as one that uses none; of several that are retired at the
+// same time exactly the last one removes it.
+func (r *resource) leaveWorkspace() bool {
+	if r.spec.Workspace == "" {
+		return false
+	}
+	r.gen.mu.Lock()
+	defer r.gen.mu.Unlock()
+	r.left = true
+	for _, other := range r.gen.resources {
+		if !other.left && other.key.Project == r.key.Project && other.spec.Workspace == r.spec.Workspace {
+			return false
+		}
+	}
+	return true
 }

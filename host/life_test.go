@@ -137,6 +137,35 @@ func TestFailedCleanUp(t *testing.T) {
 	})
 }
 
+// TestCleanUpIsTriedAgain is LIFE-2 without anybody who asks: what a browser left
+// goes as soon as it can.
+func TestCleanUpIsTriedAgain(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		if err := r.Start(ctx0); err != nil {
+			t.Fatal(err)
+		}
+		w.set("room close", failBefore)
+		code(t, r.Terminate(ctx0), reins.CodeTimeout)
+		w.set("room close", failBefore)
+		<-time.After(pause(1))
+		synctest.Wait()
+		if got := r.Readiness(); got.Overall != "failed" {
+			t.Errorf("after the second failure: %+v", got)
+		}
+		<-time.After(pause(2))
+		synctest.Wait()
+		w.mu.Lock()
+		rooms := w.rooms
+		w.mu.Unlock()
+		if got := r.Readiness(); got.Overall != "stopped" || rooms != 0 {
+			t.Errorf("%d rooms are left; %+v", rooms, got)
+		}
+		if err := r.Start(ctx0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestLostDirectory is OWN-7: authority is fenced first, then everything ends,
 // and one clean-up is tried.
 func TestLostDirectory(t *testing.T) {
@@ -324,6 +353,26 @@ func TestWaitFor(t *testing.T) {
 		synctest.Wait()
 		if got := r.Readiness(); got.Overall != "partial" || got.Capabilities[reins.CapableAutomation].Cause == "" {
 			t.Errorf("without a driver: %+v", got)
+		}
+		// RDY-2: a driver that cannot be connected, while the browser lives on.
+		w.set("link", failBefore)
+		waited := make(chan error, 1)
+		go func() {
+			_, err := r.WaitFor(ctx0)
+			waited <- err
+		}()
+		<-time.After(backoff(1))
+		synctest.Wait() // the next try waits for its pause
+		got = r.Readiness()
+		if is := got.Capabilities[reins.CapableAutomation]; got.Overall != "degraded" || is.State != "failed" || is.Cause == "" || !strings.HasSuffix(is.Remedy, ".") ||
+			got.Capabilities[reins.CapableRuntime].State != "ready" || got.Capabilities[reins.CapableBrowser].State != "unknown" {
+			t.Errorf("with a driver that does not come: %+v", got)
+		}
+		if err := <-waited; err != nil { // RDY-3: a retry replaces the earlier failure
+			t.Fatal(err)
+		}
+		if got := r.Readiness(); got.Overall != "ready" || got.Capabilities[reins.CapableAutomation].State != "ready" {
+			t.Errorf("once it came: %+v", got)
 		}
 		_, err = w.lease(t, personOf(key1)).Subscribe(ctx0, reins.SubscribeOptions{})
 		if e := code(t, err, reins.CodeNotReady); e.Capability != "view" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/reins-browser/reins"
 )
@@ -31,7 +30,7 @@ func (r *resource) readinessLocked() reins.Readiness {
 	case s.life == reins.StateError:
 		out.Overall, state = "failed", "failed"
 		if s.last != nil {
-			cause, remedy = s.last.Message, string(s.last.Recovery)
+			cause, remedy = s.last.Message, s.last.Recovery.Sentence()
 		}
 	case s.count > 0:
 		out.Overall = "stopped"
@@ -42,13 +41,23 @@ func (r *resource) readinessLocked() reins.Readiness {
 		out.Capabilities[name] = reins.Capable{State: state, Since: s.since, Cause: cause, Remedy: remedy}
 	}
 	if s.life == reins.StateRunning && s.inc != nil && s.inc.conn == nil {
-		// The driver is gone; the next operation connects a new one (TAB-1).
-		out.Overall = "partial"
-		for _, name := range []string{reins.CapableBrowser, reins.CapableAutomation} {
-			out.Capabilities[name] = reins.Capable{State: "unknown", Since: time.Now(), Cause: "the driver was lost", Remedy: "the next operation connects a new one"}
-		}
+		s.inc.withoutDriver(&out)
 	}
 	return out
+}
+
+// withoutDriver says what is known of a browser that has no driver: it runs, and
+// the next operation connects a new one (TAB-1); or the last try to do so failed,
+// while the cell is alive (RDY-2).
+func (inc *incarnation) withoutDriver(out *reins.Readiness) {
+	out.Overall = "partial"
+	is := reins.Capable{State: "unknown", Since: inc.lostAt, Cause: "the driver was lost", Remedy: "The next operation connects a new one."}
+	out.Capabilities[reins.CapableBrowser] = is // nobody can ask it
+	if why := inc.refused; why != nil {
+		out.Overall = "degraded"
+		is.State, is.Cause, is.Remedy = "failed", why.Message, why.Recovery.Sentence()
+	}
+	out.Capabilities[reins.CapableAutomation] = is
 }
 
 // capabilities are those that the resource can have at all.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/reins-browser/reins"
@@ -136,5 +137,62 @@ func TestList(t *testing.T) {
 		}
 		_, err = w.host.List(ctx0, "not a project")
 		code(t, err, reins.CodeInvalidInput)
+	})
+}
+
+// TestSharedWorkspace is RES-5 and WSP-2: a workspace that several resources of a
+// project name goes with the last of them.
+func TestSharedWorkspace(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, _ *resource) {
+		retire := func(project, id string) {
+			r, err := w.host.Open(ctx0, reins.ResourceKey{Project: project, ID: id})
+			if err == nil {
+				err = r.Retire(ctx0)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		removed := func() string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return fmt.Sprint(w.removed)
+		}
+		for _, key := range []reins.ResourceKey{{Project: "p", ID: "a"}, {Project: "p", ID: "b"}, {Project: "p", ID: "c"}, {Project: "q", ID: "a"}} {
+			reg := reins.Registration{Key: key, Spec: reins.BrowserSpec{Workspace: "desk"}}
+			if key.ID == "c" {
+				reg.Spec.Workspace = "shelf"
+			}
+			if _, err := w.host.Register(ctx0, reg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		retire("p", "a")
+		if got := removed(); got != "[]" {
+			t.Errorf("removed %s while another resource names it", got)
+		}
+		var both sync.WaitGroup
+		for _, id := range []string{"b", "c"} {
+			both.Go(func() { retire("p", id) })
+		}
+		both.Wait()
+		if got := removed(); got != "[p/desk p/shelf]" && got != "[p/shelf p/desk]" {
+			t.Errorf("removed %s", got)
+		}
+		// Several at once: exactly one of them removes it.
+		for n := range 8 {
+			if _, err := w.host.Register(ctx0, reins.Registration{Key: reins.ResourceKey{Project: "q", ID: fmt.Sprint("n", n)}, Spec: reins.BrowserSpec{Workspace: "desk"}}); err != nil {
+				t.Fatal(err)
+			}
+			both.Go(func() { retire("q", fmt.Sprint("n", n)) })
+		}
+		both.Wait()
+		if strings.Contains(removed(), "q/") {
+			t.Errorf("removed %s while another resource names it", removed())
+		}
+		retire("q", "a")
+		if strings.Count(removed(), "q/desk") != 1 {
+			t.Errorf("removed %s", removed())
+		}
 	})
 }

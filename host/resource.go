@@ -18,6 +18,7 @@ type resource struct {
 	spec    reins.BrowserSpec
 	created time.Time
 	made    bool          // the runtime made the ID: no tombstone (RES-6)
+	left    bool          // it is done with its workspace; guarded by the generation's lock
 	done    chan struct{} // closed when it is retired or its generation has ended
 
 	secrets secrets // typed on it; has a lock of its own

@@ -114,7 +114,7 @@ func (inc *incarnation) lose(conn *connection) {
 	deliberate := false
 	inc.r.update(func(*state) {
 		deliberate = conn.deliberate
-		inc.conn = nil
+		inc.conn, inc.lostAt, inc.refused = nil, time.Now(), nil
 		inc.broadcastLocked()
 	})
 	inc.r.publish(reins.Event{Kind: "state", State: reins.StateRunning, Detail: "the driver was lost"})
@@ -164,7 +164,7 @@ func (inc *incarnation) reconnect() {
 		return
 	}
 	inc.r.update(func(*state) {
-		inc.conn = conn
+		inc.conn, inc.refused = conn, nil
 		inc.broadcastLocked()
 	})
 	select {
@@ -179,6 +179,7 @@ func (inc *incarnation) retry(err error) {
 	case <-inc.cell.Done():
 	case <-inc.ctx.Done():
 	default:
+		inc.r.update(func(*state) { inc.lostAt, inc.refused = time.Now(), reins.AsError(err) })
 		inc.count(err)
 		inc.ask()
 	}

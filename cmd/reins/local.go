@@ -243,7 +243,7 @@ func (l *local) readiness() reins.Readiness {
 	case starting:
 		is.State = "checking"
 	case failed != nil:
-		is = reins.Capable{State: "failed", Cause: failed.Message, Remedy: string(failed.Recovery)}
+		is = reins.Capable{State: "failed", Cause: failed.Message, Remedy: failed.Recovery.Sentence()}
 	}
 	return reins.Readiness{Overall: is.State, Capabilities: map[string]reins.Capable{reins.CapableRuntime: is}, Facts: map[string]string{}}
 }
