@@ -272,11 +272,17 @@ func TestStopTellsAll(t *testing.T) {
 		if err := r.Start(ctx0); err != nil {
 			t.Fatal(err)
 		}
-		w.set("close", undying)
+		closes := func(b behaviour) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.each = map[string]behaviour{"close": b}
+		}
+		closes(undying) // however often it is tried again meanwhile
 		e := code(t, w.host.Stop(ctx0), reins.CodeFenced)
 		if !strings.Contains(e.Message, "Audit hook") || !strings.Contains(e.Message, key1.String()) {
 			t.Errorf("the first stop told %q", e.Message)
 		}
+		closes(fine)
 		e = code(t, w.host.Stop(ctx0), reins.CodeTimeout)
 		if !strings.Contains(e.Message, "Audit hook") || w.rooms != 0 || w.cells[0].alive() {
 			t.Errorf("the second stop told %q; %d rooms are left", e.Message, w.rooms)
