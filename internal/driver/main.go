@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -50,8 +48,7 @@ func Main(ctx context.Context, self *child.Self) error {
 	if err != nil {
 		return fmt.Errorf("sealing the driver: %w", err)
 	}
-	d := &server{box: newOutbox(), running: map[uint64]context.CancelFunc{}, early: map[uint64]bool{}}
-	return d.run(ctx, conn, doors, start)
+	return newServer(conn).run(ctx, doors, start)
 }
 
 func descriptors(self *child.Self) (net.Conn, pipes, error) {
@@ -99,36 +96,32 @@ func pollable(f *os.File) (*os.File, error) {
 
 // server answers the link.
 type server struct {
-	box *outbox
+	wire *wire
+	box  *outbox
+	gone chan struct{} // closed when the parent has gone
 
 	mu      sync.Mutex
 	browser *browser                      // nil until connected
 	running map[uint64]context.CancelFunc // orders under way
-	early   map[uint64]bool               // cancelled before they arrived
 }
 
+func newServer(conn net.Conn) *server {
+	return &server{wire: newWire(conn), box: newOutbox(), gone: make(chan struct{}), running: map[uint64]context.CancelFunc{}}
+}
+
+// mostRunning is how many orders may be under way (DRV-3).
+const mostRunning = 1000
+
 // run serves the link until ctx, the link or the browser's connection ends.
-func (d *server) run(ctx context.Context, conn net.Conn, doors pipes, start startMessage) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+pathDo, fatal(d.serveDo))
-	mux.HandleFunc("POST "+pathCancel, fatal(d.serveCancel))
-	mux.HandleFunc("GET "+pathEvents, fatal(d.serveEvents))
-	listener := newSoleListener(conn)
-	web := &http.Server{Handler: mux, Protocols: http2Only(), HTTP2: http2Config(),
-		ConnState: func(_ net.Conn, s http.ConnState) {
-			if s == http.StateClosed {
-				listener.Close() // the parent has gone
-			}
-		}}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
-	defer func() {
-		web.Close()
-		<-served
-	}()
+func (d *server) run(ctx context.Context, doors pipes, start startMessage) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	broke := make(chan error, 1)
+	go func() { broke <- d.serve(working) }()
+	go d.sendNotices(working)
 	b, err := connect(ctx, doors, start.Settings, start.Previous,
 		func(e Event) { d.box.put(notice{Event: &e}) },
-		func(h Handover) { d.tell(ctx, listener.closed, h) })
+		func(h Handover) { d.tell(ctx, h) })
 	if err != nil {
 		return err
 	}
@@ -140,8 +133,8 @@ func (d *server) run(ctx context.Context, conn net.Conn, doors pipes, start star
 	select {
 	case <-ctx.Done():
 		return d.leave(b)
-	case <-listener.closed:
-		return errors.New("the link to the parent was closed")
+	case err := <-broke:
+		return fmt.Errorf("the link to the parent was closed: %w", err)
 	case <-d.box.full:
 		return fmt.Errorf("%d notices wait for the parent, which is the bound", mostNotices)
 	case <-b.conn.Done():
@@ -149,14 +142,40 @@ func (d *server) run(ctx context.Context, conn net.Conn, doors pipes, start star
 	}
 }
 
+// serve takes orders until the link breaks. A panic in one ends the driver, as
+// it would anywhere else in it (DRV-5).
+func (d *server) serve(ctx context.Context) error {
+	defer close(d.gone)
+	for {
+		f, err := d.wire.read()
+		if err != nil {
+			return err
+		}
+		switch f.kind {
+		case frameCancel:
+			d.mu.Lock()
+			if cancel := d.running[f.id]; cancel != nil {
+				cancel()
+			}
+			d.mu.Unlock()
+		case frameOrder:
+			if err := d.accept(ctx, f); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("a frame of the unknown kind %q", f.kind)
+		}
+	}
+}
+
 // tell returns when the parent has the handover: it is in the socket then,
 // which outlives this process.
-func (d *server) tell(ctx context.Context, gone <-chan struct{}, h Handover) {
+func (d *server) tell(ctx context.Context, h Handover) {
 	sent := make(chan struct{})
 	d.box.put(notice{Handover: &h, sent: []chan struct{}{sent}})
 	select {
 	case <-sent:
-	case <-gone:
+	case <-d.gone:
 	case <-ctx.Done():
 	}
 }
@@ -169,40 +188,49 @@ func (d *server) leave(b *browser) error {
 		target.DetachFromTargetParams{SessionID: target.SessionID(b.session.ID())}, nil)
 }
 
-// fatal lets a panic end the driver, as it would anywhere else in it (DRV-5).
-func fatal(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if v := recover(); v != nil {
-				fmt.Fprintf(os.Stderr, "panic: %v\n%s", v, debug.Stack())
-				os.Exit(2)
-			}
-		}()
-		h(w, r)
+// accept begins an order, so that it can be cancelled from now on, and sends
+// its outcome when it has settled.
+func (d *server) accept(ctx context.Context, f wireFrame) error {
+	var o order
+	if len(f.parts) != 1 {
+		return fmt.Errorf("an order has %d parts, want 1", len(f.parts))
 	}
+	if err := json.Unmarshal(f.parts[0], &o); err != nil {
+		return fmt.Errorf("an order: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.running) >= mostRunning || d.running[f.id] != nil {
+		cancel()
+		return fmt.Errorf("order %d is one too many: %d are under way", f.id, len(d.running))
+	}
+	d.running[f.id] = cancel
+	go d.work(ctx, f.id, o)
+	return nil
 }
 
-func (d *server) serveDo(w http.ResponseWriter, r *http.Request) {
-	var o order
-	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	ctx, done := d.begin(r.Context(), o.ID)
-	defer done()
+func (d *server) work(ctx context.Context, id uint64, o order) {
 	reply, err := d.perform(ctx, o)
 	result := outcome{Reply: reply}
 	if err != nil {
 		result = outcome{Error: reins.AsError(err)}
 	}
 	d.mu.Lock()
+	d.running[id]()
+	delete(d.running, id)
 	b := d.browser
 	d.mu.Unlock()
 	if b != nil {
 		result.Numbers = b.numbers()
 	}
-	// A parent that is gone has no use for the outcome.
-	_ = writeOutcome(w, result)
+	f, err := result.frame(id)
+	if err != nil {
+		f, err = outcome{Error: reins.AsError(err), Numbers: result.Numbers}.frame(id)
+	}
+	if err == nil {
+		_ = d.wire.write(f) // a parent that is gone has no use for it
+	}
 }
 
 func (d *server) perform(ctx context.Context, o order) (*Reply, error) {
@@ -220,61 +248,18 @@ func (d *server) perform(ctx context.Context, o order) (*Reply, error) {
 		Ask: o.Ask, Into: o.Into, Secret: o.Secret, Redact: o.Redact, Above: o.Above})
 }
 
-// begin registers an order under way, so that it can be cancelled.
-func (d *server) begin(ctx context.Context, id uint64) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.running[id] = cancel
-	if d.early[id] {
-		delete(d.early, id)
-		cancel()
-	}
-	return ctx, func() {
-		d.mu.Lock()
-		delete(d.running, id)
-		d.mu.Unlock()
-		cancel()
-	}
-}
-
-const mostEarly = 4096
-
-func (d *server) serveCancel(w http.ResponseWriter, r *http.Request) {
-	id, err := strconv.ParseUint(r.URL.Query().Get("id"), 10, 64)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if cancel := d.running[id]; cancel != nil {
-		cancel()
-		return
-	}
-	if len(d.early) >= mostEarly { // of orders that had just ended
-		clear(d.early)
-	}
-	d.early[id] = true
-}
-
-func (d *server) serveEvents(w http.ResponseWriter, r *http.Request) {
-	flush := http.NewResponseController(w)
-	encoder := json.NewEncoder(w)
+// sendNotices sends what is queued, as it comes.
+func (d *server) sendNotices(ctx context.Context) {
 	for {
-		lines, err := d.box.take(r.Context())
+		lines, err := d.box.take(ctx)
 		if err != nil {
 			return
 		}
 		for _, line := range lines {
-			if encoder.Encode(line) != nil {
+			body, err := json.Marshal(line)
+			if err != nil || d.wire.write(wireFrame{kind: frameNotice, parts: [][]byte{body}}) != nil {
 				return
 			}
-		}
-		if flush.Flush() != nil {
-			return
-		}
-		for _, line := range lines {
 			for _, sent := range line.sent {
 				close(sent)
 			}

@@ -1,19 +1,13 @@
 package driver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -23,12 +17,12 @@ import (
 // Process is one driver, seen from the parent. Its methods may be called from
 // any goroutine.
 type Process struct {
-	child     *child.Process
-	transport *http.Transport
-	client    *http.Client
-	orders    atomic.Uint64
+	child *child.Process
+	wire  *wire
 
 	mu       sync.Mutex
+	orders   uint64                      // so far
+	waiting  map[uint64]chan<- wireFrame // for the outcomes of orders under way; nil once the link broke
 	handover Handover
 	streamed int           // the newest tab that the event stream told of
 	moved    chan struct{} // closed and replaced when it tells a handover
@@ -36,21 +30,18 @@ type Process struct {
 	done     chan struct{}
 }
 
-// address is where the link's requests go; nothing resolves it.
-const linkAddress = "http://driver"
-
 // Start spawns a driver and returns when it is connected to the browser. It
 // fails, leaving nothing behind, with startup_failed when the process did not
 // come up, unsafe_host when this host cannot seal it, transport_failure when it could not take the browser over (the
 // message ends with its last words), connection_timeout when ctx's deadline
 // passed and cancelled when ctx was cancelled (DRV-4).
 func Start(ctx context.Context, o Options) (*Process, error) {
-	p, link, err := spawn(ctx, o)
+	p, err := spawn(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	ready := make(chan struct{})
-	go p.follow(link, o.Events, ready)
+	go p.follow(o.Events, ready)
 	select {
 	case <-ready:
 		return p, nil
@@ -67,16 +58,16 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 // spawn starts the child with its end of a link, in namespaces of its own;
 // a host that forbids those gets no driver (DRV-5).
-func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
+func spawn(ctx context.Context, o Options) (*Process, error) {
 	mine, its, err := socketPair()
 	if err != nil {
-		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver did not start: %w", err).In(reins.PhaseStart)
+		return nil, reins.Errorf(reins.CodeStartupFailed, "the driver did not start: %w", err).In(reins.PhaseStart)
 	}
 	defer mine.Close()
 	defer its.Close()
 	message, err := json.Marshal(startMessage{o.Settings, o.Previous})
 	if err != nil {
-		return nil, nil, reins.AsError(err)
+		return nil, reins.AsError(err)
 	}
 	spec := child.Spec{
 		Role: Role, Message: message,
@@ -85,65 +76,94 @@ func spawn(ctx context.Context, o Options) (*Process, net.Conn, error) {
 	spec.Isolate()
 	process, err := child.Start(ctx, spec)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	conn, err := net.FileConn(mine)
 	if err != nil {
 		process.Kill()
 		<-process.Done()
-		return nil, nil, reins.Errorf(reins.CodeStartupFailed, "the driver's link did not come up: %w", err).In(reins.PhaseStart)
+		return nil, reins.Errorf(reins.CodeStartupFailed, "the driver's link did not come up: %w", err).In(reins.PhaseStart)
 	}
-	p := &Process{child: process, transport: newTransport(conn), done: make(chan struct{}), moved: make(chan struct{}), handover: o.Previous}
-	p.client = &http.Client{Transport: p.transport}
-	return p, conn, nil
+	return &Process{child: process, wire: newWire(conn), done: make(chan struct{}), moved: make(chan struct{}),
+		handover: o.Previous, waiting: map[uint64]chan<- wireFrame{}}, nil
 }
 
-// follow reads the event stream, closes ready when the driver is connected,
-// and cleans up when the process is gone.
-func (p *Process) follow(link net.Conn, events func(Event), ready chan<- struct{}) {
+// follow reads the link, closes ready when the driver is connected, and cleans
+// up when the process is gone. Notices have a goroutine of their own: whoever
+// takes them may be waiting for an outcome.
+func (p *Process) follow(events func(Event), ready chan struct{}) {
 	defer close(p.done)
-	p.readEvents(events, ready)
-	p.child.Stop(context.Background(), closeGrace) // without its stream it is of no use
-	p.transport.CloseIdleConnections()
-	link.Close()
+	box := newOutbox()
+	told := make(chan struct{})
+	ended, end := context.WithCancel(context.Background())
+	go func() {
+		defer close(told)
+		p.hand(ended, box, events, ready)
+	}()
+	go func() { // what another process still holds of the link ends nothing
+		<-p.child.Done()
+		_ = p.wire.conn.SetReadDeadline(time.Now().Add(closeGrace))
+	}()
+	p.receive(box)
+	p.child.Stop(context.Background(), closeGrace) // without its link it is of no use
+	end()
+	<-told
+	p.wire.conn.Close()
 }
 
-func (p *Process) readEvents(events func(Event), ready chan<- struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	watched := make(chan struct{})
-	defer func() { cancel(); <-watched }()
-	go func() { // a driver that died before it answered leaves the request waiting
-		defer close(watched)
-		select {
-		case <-p.child.Done():
-			cancel()
-		case <-ctx.Done():
+// receive hands out what comes until the link breaks.
+func (p *Process) receive(box *outbox) {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, outcome := range p.waiting {
+			close(outcome)
 		}
+		p.waiting = nil
 	}()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, linkAddress+pathEvents, nil)
-	if err != nil {
-		return
-	}
-	response, err := p.client.Do(request)
-	if err != nil {
-		return
-	}
-	defer response.Body.Close()
-	lines := json.NewDecoder(response.Body)
 	for {
-		var n notice
-		if lines.Decode(&n) != nil {
+		f, err := p.wire.read()
+		if err != nil {
 			return
 		}
-		switch {
-		case n.Handover != nil:
-			p.took(*n.Handover)
-		case n.Ready && ready != nil:
-			close(ready)
-			ready = nil
-		case n.Event != nil && events != nil:
-			events(*n.Event)
+		switch f.kind {
+		case frameOutcome:
+			p.mu.Lock()
+			outcome := p.waiting[f.id]
+			delete(p.waiting, f.id)
+			p.mu.Unlock()
+			if outcome == nil {
+				return // for an order that nobody gave
+			}
+			outcome <- f
+		case frameNotice:
+			var n notice
+			if len(f.parts) != 1 || json.Unmarshal(f.parts[0], &n) != nil || !box.put(n) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// hand hands notices on in their order, until ctx ends and none is left.
+func (p *Process) hand(ctx context.Context, box *outbox, events func(Event), ready chan struct{}) {
+	for {
+		notices, err := box.take(ctx)
+		if err != nil {
+			return
+		}
+		for _, n := range notices {
+			switch {
+			case n.Handover != nil:
+				p.took(*n.Handover)
+			case n.Ready && ready != nil:
+				close(ready)
+				ready = nil
+			case n.Event != nil && events != nil:
+				events(*n.Event)
+			}
 		}
 	}
 }
@@ -198,11 +218,8 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := order{ID: p.orders.Add(1), Action: action, Lease: c.Lease, Files: c.Files,
-		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above}
-	stop := context.AfterFunc(ctx, func() { p.cancel(o.ID) })
-	defer stop()
-	result, err := p.send(o)
+	result, err := p.order(ctx, order{Action: action, Lease: c.Lease, Files: c.Files,
+		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above})
 	if err == nil && c.Above != (Numbers{}) {
 		p.delivered(ctx, result.Numbers.Tab) // none of them has a name of before
 	}
@@ -218,47 +235,48 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 	return result.Reply, nil
 }
 
-func (p *Process) send(o order) (outcome, error) {
+// errNotSent is of an order that did not leave.
+var errNotSent = errors.New("the link to the driver is closed")
+
+// order sends an order and waits for its outcome, or the driver's end. The end
+// of ctx cancels it in the driver, which then settles it.
+func (p *Process) order(ctx context.Context, o order) (outcome, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return outcome{}, err
 	}
-	response, err := p.post(pathDo, bytes.NewReader(body))
-	if err != nil {
+	settled := make(chan wireFrame, 1)
+	p.mu.Lock()
+	p.orders++
+	id, open := p.orders, p.waiting != nil
+	if open {
+		p.waiting[id] = settled
+	}
+	p.mu.Unlock()
+	if !open {
+		return outcome{}, errNotSent
+	}
+	if err := p.wire.write(wireFrame{kind: frameOrder, id: id, parts: [][]byte{body}}); err != nil {
 		return outcome{}, err
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return outcome{}, fmt.Errorf("the driver answered %s", response.Status)
+	stop := context.AfterFunc(ctx, func() { _ = p.wire.write(wireFrame{kind: frameCancel, id: id}) })
+	defer stop()
+	f, ok := <-settled
+	if !ok {
+		return outcome{}, net.ErrClosed
 	}
-	result, err := readOutcome(response.Body)
+	result, err := outcomeOf(f)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.handover.Numbers = p.handover.Numbers.Max(result.Numbers)
 	return result, err
 }
 
-// post sends a request that only the driver's end can cut short.
-func (p *Process) post(path string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequest(http.MethodPost, linkAddress+path, body)
-	if err != nil {
-		return nil, err
-	}
-	return p.client.Do(request)
-}
-
-func (p *Process) cancel(id uint64) {
-	response, err := p.post(pathCancel+"?id="+strconv.FormatUint(id, 10), nil)
-	if err == nil {
-		response.Body.Close()
-	}
-}
-
 // unknown sorts the loss of the driver under a command.
 func (p *Process) unknown(a reins.Action, cause error) error {
 	p.child.Kill() // a link that broke is not used again
 	<-p.done
-	if a.Verb().ReadOnly() {
+	if a.Verb().ReadOnly() || errors.Is(cause, errNotSent) {
 		return p.lost().Because(cause)
 	}
 	return reins.Errorf(reins.CodeCompletionUnknown, "the driver was lost while it ran %s, which may or may not have happened; take a snapshot to see", a.Verb()).

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -339,22 +341,68 @@ func BenchmarkLink(b *testing.B) {
 	}
 }
 
-// readOutcome takes bytes from a process that is not trusted.
+// wireOf is what a frame is on the link.
+func wireOf(tb testing.TB, f wireFrame) []byte {
+	tb.Helper()
+	near, far := net.Pipe()
+	var got []byte
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		got, err = io.ReadAll(far)
+		read <- err
+	}()
+	if err := errors.Join(newWire(near).write(f), near.Close(), <-read); err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+// The parent takes bytes from a process that is not trusted (DRV-3, DRV-5).
 func FuzzOutcome(f *testing.F) {
-	var good bytes.Buffer
-	err := writeOutcome(&good, outcome{Reply: &Reply{Picture: &Picture{Width: 1, Data: []byte("data"), Model: []byte("model")}}})
+	good, err := outcome{Reply: &Reply{Picture: &Picture{Width: 1, Data: []byte("data"), Model: []byte("model")}}}.frame(7)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good.Bytes())
-	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x02{}"))
-	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Add(wireOf(f, good))
+	f.Add(wireOf(f, wireFrame{kind: frameOutcome, parts: [][]byte{[]byte("{}"), nil, nil, nil}}))
+	f.Add([]byte("r\x01\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Add([]byte("r\xff\x00\x00\x00\x00\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		o, err := readOutcome(bytes.NewReader(b))
+		got, err := readFrame(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		if again := wireOf(t, got); !bytes.HasPrefix(b, again) {
+			t.Errorf("%q was read as what is written %q", b, again)
+		}
+		o, err := outcomeOf(got)
 		if err == nil && (o.Reply == nil) == (o.Error == nil) {
 			t.Errorf("%q: taken as %+v", b, o)
 		}
 	})
+}
+
+// DRV-3: what is above a bound of the link is refused before memory is taken
+// for it, and an end in the middle of a frame is told from one between frames.
+func TestFrameBounds(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		want     error // nil is any
+	}{
+		{"five parts", "r\x05\x00\x00\x00\x00\x00\x00\x00\x01", nil},
+		{"a part above its bound", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x04\x00\x00\x01", nil},
+		{"cut in the head", "r\x01\x00", io.ErrUnexpectedEOF},
+		{"cut in the lengths", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00", io.ErrUnexpectedEOF},
+		{"cut before a part", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02", io.ErrUnexpectedEOF},
+		{"cut in a large part", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x20\x00\x00xx", io.ErrUnexpectedEOF},
+		{"nothing", "", io.EOF},
+	} {
+		_, err := readFrame(strings.NewReader(c.in))
+		if err == nil || c.want != nil && err != c.want {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
 }
 
 // DRV-3: notices that nobody takes end the driver; an update of a tab replaces
@@ -400,11 +448,15 @@ func TestOutcomeText(t *testing.T) {
 		strings.Repeat("x", 2<<20): strings.Repeat("x", 2<<20),
 	} {
 		sent := &Reply{Result: reins.Result{Snapshot: &reins.SnapshotResult{Text: in, Elements: 3}}}
-		var wire bytes.Buffer
-		if err := writeOutcome(&wire, outcome{Reply: sent}); err != nil {
+		f, err := outcome{Reply: sent}.frame(1)
+		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := readOutcome(&wire)
+		f, err = readFrame(bytes.NewReader(wireOf(t, f)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := outcomeOf(f)
 		if err != nil {
 			t.Fatal(err)
 		}
