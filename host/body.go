@@ -107,7 +107,7 @@ func (b *body) connect(ctx context.Context, conn *connection, previous driver.Ha
 		ToBrowser: doors.ToBrowser, FromBrowser: doors.FromBrowser, Previous: previous,
 		Settings: driver.Settings{
 			Connection: conn.number, Message: l.Message, Memory: l.DriverMemory, Tabs: l.Tabs,
-			Downloads: cellDownloads, Navigation: s.Navigation,
+			Downloads: cellDownloads, Download: l.ArtifactBytesResource, Navigation: s.Navigation,
 			Width: width, Height: height, Scale: 1, Engine: s.Engine, Locale: s.Locale,
 		},
 		Events: conn.hear,

@@ -233,10 +233,7 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 	if b.settings.Width > 0 && b.settings.Height > 0 {
 		// A session's second override that equals its first is not passed on, so
 		// it is cleared first: another session may have undone it.
-		requests = append(requests, cdp.Prepare(emulation.ClearDeviceMetricsOverride, none), cdp.Prepare(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-			Width: int64(b.settings.Width), Height: int64(b.settings.Height), DeviceScaleFactor: b.settings.Scale,
-			ScreenWidth: int64(b.settings.Width), ScreenHeight: int64(b.settings.Height),
-		}))
+		requests = append(requests, cdp.Prepare(emulation.ClearDeviceMetricsOverride, none), cdp.Prepare(emulation.SetDeviceMetricsOverride, b.metrics(int64(b.settings.Width), int64(b.settings.Height))))
 	}
 	return requests
 }

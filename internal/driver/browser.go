@@ -54,6 +54,13 @@ func (b *browser) changedLocked() {
 	b.waiters = nil
 }
 
+// wake has who waits on the model look again.
+func (b *browser) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changedLocked()
+}
+
 // await waits until cond, called under mu, holds. It fails with the cause of
 // ctx or when the connection ends.
 func (b *browser) await(ctx context.Context, cond func() bool) error {

@@ -105,14 +105,14 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	}
 	d.size, d.total = int64(v.ReceivedBytes), int64(v.TotalBytes)
 	last := true // the browser tells of it no more
-	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes) > float64(most) {
+	if most := b.settings.Download; most > 0 && max(v.ReceivedBytes, v.TotalBytes)+b.arrivingLocked(d) > float64(most) {
 		if v.State == protobrowser.DownloadProgressStateInProgress {
 			b.session.Send(protobrowser.CancelDownload.Method, protobrowser.CancelDownloadParams{GUID: v.GUID})
 			last = false
 		} else if v.State == protobrowser.DownloadProgressStateCompleted { // too late to cancel: the file is there
 			b.discardLocked(d)
 		}
-		v.State, d.reason = protobrowser.DownloadProgressStateCanceled, fmt.Sprintf("it is larger than the %d bytes that may be kept", most)
+		v.State, d.reason = protobrowser.DownloadProgressStateCanceled, fmt.Sprintf("it exceeds the %d bytes that downloads under way may have", most)
 	}
 	switch v.State {
 	case protobrowser.DownloadProgressStateCompleted:
@@ -128,6 +128,18 @@ func (b *browser) downloadProgressLocked(v protobrowser.EventDownloadProgress) {
 	if d.holders == 0 {
 		b.tellDownloadLocked(d)
 	}
+}
+
+// arrivingLocked is how much the downloads besides d have that are under way:
+// together they have the room of one.
+func (b *browser) arrivingLocked(d *download) float64 {
+	sum := int64(0)
+	for _, other := range b.downloads {
+		if other != d && other.state == downloadRunning {
+			sum += other.size
+		}
+	}
+	return float64(sum)
 }
 
 // discardLocked has the parent delete a file that nobody may have.

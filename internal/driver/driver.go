@@ -25,7 +25,7 @@ type Settings struct {
 	Memory     int64                  `json:"memory"`             // bound of the driver, bytes
 	Tabs       int                    `json:"tabs"`               // TAB-4
 	Downloads  string                 `json:"downloads"`          // path inside the cell
-	Download   int64                  `json:"download,omitempty"` // bound of one download, bytes; 0 is none
+	Download   int64                  `json:"download,omitempty"` // bound of the downloads under way, bytes; 0 is none
 	Navigation reins.NavigationPolicy `json:"navigation"`         // wording only; the cell's policies hold
 	Width      int                    `json:"width"`              // viewport, CSS pixels
 	Height     int                    `json:"height"`

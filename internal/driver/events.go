@@ -3,6 +3,7 @@ package driver
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -257,7 +258,7 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 		next.number, next.gone = t.b.lastDoc, make(chan struct{})
 		f.enterLocked(&next)
 	}
-	f.phase = phaseCommitted
+	f.phase, f.painted = phaseCommitted, false
 	t.arrivedLocked(f, v.Frame)
 }
 
@@ -270,6 +271,7 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	t.chooser = nil
 	t.title = "" // asked for when it is parsed
 	t.nav.commits++
+	t.nav.at = time.Now()
 	t.dialogs = 0
 	t.nav.arrived = keepLast(append(t.nav.arrived, v.LoaderID))
 	t.nav.unreachable = v.UnreachableURL
@@ -299,6 +301,9 @@ func (t *tab) lifecycleLocked(v page.EventLifecycleEvent) bool {
 		f.phase = phaseParsed
 	case v.Name == "load" && f.phase < phaseLoaded:
 		f.phase = phaseLoaded
+	case v.Name == "firstContentfulPaint":
+		f.painted = true
+		return true
 	default:
 		return false
 	}

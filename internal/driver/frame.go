@@ -30,6 +30,7 @@ type frame struct {
 	name     string
 	loader   proto.LoaderID // of the committed document
 	phase    phase          // of that document
+	painted  bool           // something of it was shown
 	doc      *document      // nil until its isolated world is known
 }
 

@@ -32,6 +32,8 @@ type voyage struct {
 	fault   string // net::ERR_… that the browser answered
 	file    bool   // it became a download
 	same    bool   // it stays in the document
+	patient bool   // the wait was asked for; the default one ends where a page can be used
+	wake    *time.Timer
 }
 
 const navigateTimeout = 30 * time.Second
@@ -42,7 +44,7 @@ var errNavigationTime = errors.New("the navigation's time passed")
 // navigate is the verb (NAV-1..5).
 func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) error {
 	t := x.tab
-	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: withoutUser(a.URL)}
+	v := &voyage{b: b, t: t, x: x, want: phaseParsed, given: withoutUser(a.URL), patient: a.Wait != ""}
 	switch a.Wait {
 	case "commit":
 		v.want = phaseCommitted
@@ -187,13 +189,16 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 			return true
 		case v.thereLocked():
 			met = v.t.main.phase >= v.want && v.t.main.doc != nil || nav.unreachable != ""
-			return met
+			return met || v.usableLocked()
 		case nav.within > v.within && v.loader == "":
 			met = true
 			return true
 		}
 		return v.failedLocked()
 	})
+	if v.wake != nil {
+		v.wake.Stop()
+	}
 	if err == nil && v.fault != "" && !v.aborted() {
 		v.awaitErrorPage(ctx)
 	}
@@ -210,6 +215,28 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 		return false, nil
 	}
 	return met, err
+}
+
+// arrivesFor is how long a document may go on arriving before a page that shows
+// something can be used as it is.
+const arrivesFor = 5 * time.Second
+
+// usableLocked reports whether a page that never ends to arrive shows enough to
+// be used (NAV-1). Who asked for a wait gets it whole.
+func (v *voyage) usableLocked() bool {
+	if v.patient || v.t.main.doc == nil {
+		return false
+	}
+	left := arrivesFor - time.Since(v.t.nav.at)
+	if left <= 0 {
+		return v.t.main.painted
+	}
+	if v.wake == nil {
+		v.wake = time.AfterFunc(left, v.b.wake)
+	} else {
+		v.wake.Reset(left) // it may have been another document's
+	}
+	return false
 }
 
 // failedLocked learns, for a navigation that the browser answered nothing
@@ -273,11 +300,11 @@ const loadsAtOnce = 100 * time.Millisecond
 
 // awaitLoad gives a page that says that it has nothing left to load the moment
 // that the browser takes to say so.
-func (v *voyage) awaitLoad(ctx context.Context) {
+func (t *tab) awaitLoad(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, loadsAtOnce)
 	defer cancel()
-	_ = v.b.await(short, func() bool {
-		return v.t.main.phase >= phaseLoaded && !v.t.loading || v.t.nav.unreachable != "" || v.t.blockedLocked() != nil
+	_ = t.b.await(short, func() bool {
+		return t.main.phase >= phaseLoaded && !t.loading || t.nav.unreachable != "" || t.blockedLocked() != nil
 	})
 }
 
@@ -305,7 +332,7 @@ func (v *voyage) describe(ctx context.Context) (address, title string, loading b
 			}
 			v.b.mu.Unlock()
 			if now.Complete {
-				v.awaitLoad(short)
+				v.t.awaitLoad(short)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"strings"
+	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
@@ -15,6 +16,7 @@ import (
 type navigation struct {
 	commits     int              // documents that the main frame was given
 	arrived     []proto.LoaderID // of them, newest last; bounded
+	at          time.Time        // when the newest came
 	within      int              // changes of address inside a document
 	began       int              // navigations that started
 	started     []proto.LoaderID

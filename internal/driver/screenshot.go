@@ -35,9 +35,11 @@ func (b *browser) screenshot(ctx context.Context, x *action, a reins.Screenshot)
 	var p framing
 	var data []byte
 	err := x.tab.within(guarded, shotAnswers, func(ctx context.Context) (err error) {
-		if p, err = b.shot(ctx, x, a); err == nil {
-			data, err = b.capture(ctx, x.tab, p)
+		if p, err = b.shot(ctx, x, a); err != nil {
+			return err
 		}
+		defer b.stretch(ctx, x, p)()
+		data, err = b.capture(ctx, x.tab, p)
 		return err
 	})
 	if err != nil {

@@ -285,6 +285,9 @@ func (s *settling) told(ctx context.Context, x *action, now *stood, before *stan
 	}
 	s.tab.retitle(now)
 	s.tell(x, now, doc)
+	if now.doc != doc {
+		s.tab.awaitLoad(ctx)
+	}
 	if now.Frame {
 		short, cancel := context.WithTimeout(ctx, frameAnswers)
 		defer cancel()

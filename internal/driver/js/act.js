@@ -39,7 +39,7 @@ const says = (el) => {
   const role = roleOf(meant);
   let text = meant.localName + (meant.id ? '#' + meant.id : '');
   if (role !== 'generic') text = role + ' ' + text;
-  return { text: bound(text, 120), label: bound(squeeze(meant.getAttribute('aria-label') || meant.innerText || ''), 80), number: numberOf(meant) };
+  return { text: bound(text, 120), label: bound(squeeze(meant.getAttribute('aria-label') || meant.innerText || el.innerText || ''), 80), number: numberOf(meant) };
 };
 
 const disabledReason = (el) => {
