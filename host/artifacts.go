@@ -105,10 +105,29 @@ func (op *operation) upload(ctx context.Context, inc *incarnation, id string) (s
 	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 		return inside, nil
 	}
-	if err := copyUpload(dir, name, r); err != nil {
+	if err := copyUpload(dir, name, &leased{op: op, ctx: ctx, from: r}); err != nil {
+		if ended := op.check(ctx); ended != nil {
+			return "", ended
+		}
 		return "", reins.Errorf(reins.CodeInternal, "the file for the upload could not be written; the log has the details").In(reins.PhaseArtifact).Because(err)
 	}
 	return inside, nil
+}
+
+// leased is a read that goes on only while its operation may: the lease is
+// checked before each chunk (LSE-8).
+type leased struct {
+	op   *operation
+	ctx  context.Context // of one upload
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (l *leased) Read(p []byte) (int, error) {
+	if err := l.op.check(l.ctx); err != nil {
+		return 0, err
+	}
+	return l.from.Read(p)
 }
 
 // copyUpload writes a file that appears under its name only when it is whole.

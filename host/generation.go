@@ -35,6 +35,7 @@ type generation struct {
 	byID      map[string]*grant
 	reserved  int // capabilities, issued or being issued
 	hooks     int // Authorize calls that have not returned
+	late      int // calls of operations' hooks that were given up and have not returned
 }
 
 // openGeneration takes the directory and builds on it; what was built is undone

@@ -26,6 +26,8 @@ type lease struct {
 
 	observed uint64 // the last takeover before its last snapshot (CTL-7)
 
+	late int // hook calls of operations left behind; guarded by the generation's lock
+
 	later []reins.Download // that ended after their action, until a result tells
 }
 

@@ -248,24 +248,6 @@ func (op *operation) tellPosition() {
 	}
 }
 
-// gate asks the host before any side effect (GATE-1).
-func (op *operation) gate(ctx context.Context) error {
-	if err := op.check(ctx); err != nil {
-		return err
-	}
-	hook := op.r.gen.host.hooks.BeforeOperation
-	if hook == nil {
-		return nil
-	}
-	tab, ref := op.action.Target()
-	view := reins.Operation{
-		ID: op.id, Authority: op.lease.Authority(), Action: op.action, Verb: op.verb,
-		Class: op.class, Tab: tab, Ref: ref, Started: time.Now(),
-	}
-	call := func(ctx context.Context) error { return hook(ctx, view) }
-	return ask(ctx, "BeforeOperation", op.r.gen.host.limits.GateTimeout, call, func() {})
-}
-
 // check is why the operation must not go on, or nil.
 func (op *operation) check(ctx context.Context) error {
 	op.r.mu.Lock()

@@ -82,10 +82,10 @@ func (op *operation) supply(ctx context.Context, conn *connection, cmd *driver.C
 		return err
 	}
 	var value string
-	err = ask(ctx, "Secret", op.r.gen.host.limits.GateTimeout, func(ctx context.Context) (err error) {
+	err = op.ask(ctx, "Secret", func(ctx context.Context) (err error) {
 		value, err = hook(ctx, op.r.key, place.Origin, name)
 		return err
-	}, func() {})
+	})
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,7 @@ func (op *operation) permit(ctx context.Context, origin, name string) error {
 	if hook == nil || !strings.HasPrefix(origin, "http://") {
 		return reins.Errorf(reins.CodeDenied, "secret %q is not typed on %.200q, which is not https; only its host can permit that", name, origin).In(reins.PhaseHook)
 	}
-	return ask(ctx, "SecretOrigin", op.r.gen.host.limits.GateTimeout, func(ctx context.Context) error {
-		return hook(ctx, op.r.key, origin)
-	}, func() {})
+	return op.ask(ctx, "SecretOrigin", func(ctx context.Context) error { return hook(ctx, op.r.key, origin) })
 }
 
 // told are the strings of a result that the runtime itself or the standard

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reins-browser/reins"
+)
+
+// readers read an artifact over and over, chunk by chunk, until their lease
+// ends, as open downloads do. They note when the last byte came.
+type readers struct {
+	wg     sync.WaitGroup
+	last   atomic.Int64 // of a chunk that was handed out
+	chunks atomic.Int64
+	mu     sync.Mutex
+	ends   []error
+}
+
+func (rs *readers) run(l reins.Lease, a reins.Artifact) {
+	defer rs.wg.Done()
+	for offset := int64(0); ; offset += 1 << 20 {
+		if offset >= a.Size {
+			offset = 0
+		}
+		res, err := l.Do(ctx0, reins.Call{Action: reins.ReadArtifact{Artifact: a.ID, Offset: offset}})
+		if err != nil {
+			rs.mu.Lock()
+			rs.ends = append(rs.ends, err)
+			rs.mu.Unlock()
+			return
+		}
+		if len(res.Data) > 0 {
+			rs.chunks.Add(1)
+			at := time.Now().UnixNano()
+			for was := rs.last.Load(); at > was && !rs.last.CompareAndSwap(was, at); was = rs.last.Load() {
+			}
+		}
+	}
+}
+
+// TestLastByte is LSE-6 with real bytes on a real disk, in real time: from the
+// call that ends authority to the last byte that an open read gives out are at
+// most 250 ms, whatever ends it, and the read says how it ended.
+func TestLastByte(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 4<<20/16)
+	for _, c := range []struct {
+		name   string
+		reason string
+		end    func(w *world, r *resource, c reins.Capability, l reins.Lease) error
+	}{
+		{"release", reasonReleased, func(_ *world, _ *resource, _ reins.Capability, l reins.Lease) error { return l.Release(ctx0) }},
+		{"revoke", reasonRevoked, func(w *world, _ *resource, c reins.Capability, _ reins.Lease) error {
+			return w.host.Revoke(ctx0, c.ID)
+		}},
+		{"expiry", reasonExpired, func(_ *world, _ *resource, _ reins.Capability, l reins.Lease) error {
+			<-time.After(time.Until(l.Expires()))
+			return nil
+		}},
+		{"replace", reasonReplaced, func(w *world, _ *resource, c reins.Capability, _ reins.Lease) error {
+			_, err := w.host.Acquire(ctx0, c.Token, c.Binding)
+			return err
+		}},
+		{"attach", reasonDetached, func(_ *world, r *resource, _ reins.Capability, _ reins.Lease) error {
+			return r.Attach(ctx0, attached(2))
+		}},
+		{"retire", reasonRevoked, func(_ *world, r *resource, _ reins.Capability, _ reins.Lease) error { return r.Retire(ctx0) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, t.TempDir(), reins.Hooks{}, reins.Limits{})
+			r := w.register(t, reins.BrowserSpec{})
+			capability, err := w.host.Issue(ctx0, agentOf(key1, 1), 2*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := w.host.Acquire(ctx0, capability.Token, capability.Binding)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := w.host.Artifacts(key1).Put(ctx0, reins.Artifact{Kind: "upload", Name: "big", LeaseID: l.Authority().LeaseID}, bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rs := &readers{}
+			for range 4 {
+				rs.wg.Add(1)
+				go rs.run(l, a)
+			}
+			within(t, time.Minute, "all read", func() bool { return rs.chunks.Load() > 8 })
+			began := time.Now()
+			if c.reason == reasonExpired {
+				began = l.Expires()
+			}
+			if err := c.end(w, r, capability, l); err != nil {
+				t.Fatal(err)
+			}
+			returned := rs.last.Load()
+			rs.wg.Wait()
+			after := time.Unix(0, rs.last.Load()).Sub(began)
+			t.Logf("%d chunks, the last one %s after", rs.chunks.Load(), after)
+			if after > 250*time.Millisecond {
+				t.Errorf("the last byte came %s after authority ended", after)
+			}
+			if c.reason != reasonExpired && c.reason != reasonReplaced && rs.last.Load() != returned {
+				t.Error("a byte came after the call that ends authority had returned")
+			}
+			for _, err := range rs.ends {
+				if e := code(t, err, reins.CodeLeaseEnded); e.Details["reason"] != c.reason {
+					t.Errorf("a read ended with %v", e.Details)
+				}
+			}
+			w.stop(t)
+		})
+	}
+}
+
+// TestReadIsCutWithinAChunk is LSE-8: authority that ends between a chunk's bytes
+// being read and being handed out takes them back, and clears them.
+func TestReadIsCutWithinAChunk(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		l := w.lease(t, agentOf(key1, 1))
+		a, err := w.host.Artifacts(key1).Put(ctx0, reins.Artifact{Kind: "upload", Name: "a", LeaseID: l.id}, strings.NewReader("private bytes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, when := range []string{"before it is checked", "when it settles"} {
+			l := w.lease(t, personOf(key1))
+			ctx, cancel := context.WithCancelCause(ctx0)
+			op, err := l.admit(reins.Call{Action: reins.ReadArtifact{Artifact: a.ID}}, cancel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-op.entry.Ready()
+			if err := op.begin(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			end := func() {
+				r.update(func(s *state) { r.endLocked(s, l.grant, errEnded(reasonRevoked)) })
+			}
+			if when == "before it is checked" {
+				end()
+			}
+			res, err := op.artifacts(ctx)
+			if when == "before it is checked" {
+				code(t, err, reins.CodeLeaseEnded)
+				if res != nil {
+					t.Errorf("%s: handed on %+v", when, res)
+				}
+			}
+			var data []byte
+			if res != nil {
+				data = res.Data
+				if string(data) != "private bytes" {
+					t.Fatalf("read %q", data)
+				}
+				end()
+			}
+			out, err := op.settle(res, err)
+			if code(t, err, reins.CodeLeaseEnded); out != nil || slices.ContainsFunc(data, func(b byte) bool { return b != 0 }) {
+				t.Errorf("%s: given out %+v, left %q", when, out, data)
+			}
+		}
+	})
+}
+
+// TestUploadIsCut is LSE-8 for the read that a file control causes: it does not
+// go on to the end of a big file.
+func TestUploadIsCut(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		l := w.lease(t, personOf(key1))
+		op, err := l.admit(reins.Call{Action: reins.Snapshot{}}, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := &leased{op: op, ctx: ctx0, from: strings.NewReader("0123456789")}
+		if n, err := from.Read(make([]byte, 4)); n != 4 || err != nil {
+			t.Fatalf("read %d, %v", n, err)
+		}
+		r.update(func(s *state) { r.endLocked(s, l.grant, errEnded(reasonRevoked)) })
+		if n, err := io.ReadFull(from, make([]byte, 4)); n != 0 || reins.CodeOf(err) != reins.CodeLeaseEnded {
+			t.Errorf("read %d more, %v", n, err)
+		}
+		_, _ = op.settle(nil, errEnded(reasonRevoked))
+	})
+}
+
+// TestLateHooksAreBounded is GATE-1 and HK-4: a hook that never returns is left
+// behind eight times for a lease and no more; another lease goes on, and so does
+// this one when the calls have returned.
+func TestLateHooksAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	hooks := reins.Hooks{BeforeOperation: func(_ context.Context, op reins.Operation) error {
+		if op.Authority.Binding.Role == reins.RoleAgent {
+			<-release
+		}
+		return nil
+	}}
+	bubble(t, bubbleOptions{hooks: hooks}, func(t *testing.T, w *world, r *resource) {
+		release = make(chan struct{})
+		agent, person := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		for range maxLate {
+			code(t, act(agent, open), reins.CodeTimeout)
+		}
+		for range 3 {
+			if e := code(t, act(agent, open), reins.CodeQuotaExceeded); e.Phase != reins.PhaseHook {
+				t.Errorf("phase %s", e.Phase)
+			}
+		}
+		if err := act(person, open); err != nil {
+			t.Error(err)
+		}
+		close(release)
+		synctest.Wait()
+		if err := act(agent, open); err != nil {
+			t.Error(err)
+		}
+		gen, _ := w.host.current()
+		gen.mu.Lock()
+		defer gen.mu.Unlock()
+		if gen.late != 0 || agent.late != 0 {
+			t.Errorf("left: %d and %d", gen.late, agent.late)
+		}
+	})
+}
