@@ -157,8 +157,11 @@ func (g *generation) guard() {
 	}
 	err := g.ground.Err()
 	g.host.log.Error("the runtime directory was lost; stopping", "err", err)
-	lost := reins.Errorf(reins.CodeRuntimeStopped, "the runtime lost its directory and stopped: %s", flat(err)).Because(err)
-	g.fence(lost.In(reins.PhaseLifeCycle))
+	lost := reins.Errorf(reins.CodeRuntimeStopped, "the runtime lost its directory and stopped: %s", flat(err)).Because(err).In(reins.PhaseLifeCycle)
+	g.host.mu.Lock()
+	g.host.lost = lost
+	g.host.mu.Unlock()
+	g.fence(lost)
 	g.host.beginStop() // its outcome is the next Stop's or Start's
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -56,6 +57,7 @@ type Host struct {
 	gen      *generation
 	starting *starting // the Start that is under way
 	ending   *ending   // the last try to end gen, while it goes on
+	lost     error     // why the last generation ended by itself
 
 	graves graves
 }
@@ -146,7 +148,7 @@ func (h *Host) Start(ctx context.Context) error {
 	if err != nil {
 		return reins.AsError(err)
 	}
-	h.gen = gen
+	h.gen, h.lost = gen, nil
 	gen.wg.Go(gen.guard) // only now can it have the generation stopped
 	return nil
 }
@@ -284,7 +286,7 @@ func (h *Host) current() (*generation, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.gen == nil {
-		return nil, errStopped()
+		return nil, cmp.Or(h.lost, error(errStopped()))
 	}
 	if err := h.gen.closing(); err != nil {
 		return nil, err
@@ -301,6 +303,15 @@ func (h *Host) Done() <-chan struct{} {
 		return nil
 	}
 	return h.gen.ctx.Done()
+}
+
+// Err says why the last generation ended by itself: runtime_stopped with what
+// became of its directory (OWN-7). It is nil when it did not, and again after the
+// next Start.
+func (h *Host) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
 }
 
 // Dropped is how many audit records did not fit the buffer (HK-3) in the

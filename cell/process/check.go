@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -207,18 +208,24 @@ var remoteFileSystems = map[int64]string{
 	unix.V9FS_MAGIC: "9p", unix.MSDOS_SUPER_MAGIC: "FAT", 0x2011bab0: "exFAT", unix.CEPH_SUPER_MAGIC: "Ceph", unix.AFS_SUPER_MAGIC: "AFS",
 }
 
+// checkFileSystem looks at dir, or where it would be made: the nearest folder
+// above it that there is.
 func checkFileSystem(dir string) cell.Finding {
-	f := cell.Finding{Name: "file system", Detail: dir + " is on a local file system"}
+	name := fmt.Sprintf("%.200q", dir)
+	f := cell.Finding{Name: "file system", Detail: name + " is on a local file system"}
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)
+	for up := dir; errors.Is(err, unix.ENOENT) && filepath.Dir(up) != up; err = unix.Statfs(up, &st) {
+		up = filepath.Dir(up)
+	}
 	kind, remote := remoteFileSystems[int64(uint32(st.Type))]
 	switch {
 	case err != nil:
-		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be looked at: %v", dir, err), "create it, owned by this user"
+		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be looked at: %v", name, err), "name a directory that this user can enter and write to"
 	case remote:
-		f.Detail, f.Remedy = dir+" is on "+kind, "put the runtime directory on a local file system such as ext4, xfs or btrfs"
+		f.Detail, f.Remedy = name+" is on "+kind, "put the runtime directory on a local file system such as ext4, xfs or btrfs"
 	case st.Flags&unix.ST_RDONLY != 0:
-		f.Detail, f.Remedy = dir+" is read-only", "put the runtime directory where this user can write"
+		f.Detail, f.Remedy = name+" is read-only", "put the runtime directory where this user can write"
 	default:
 		f.OK = true
 	}

@@ -42,13 +42,13 @@ func TestCheckSaysWhatIsMissing_CELL10(t *testing.T) {
 	}
 	b := New(Options{Chromium: "/usr/bin/chromium-that-is-not-there"})
 	for name, f := range map[string]cell.Finding{
-		"no browser":        b.checkBrowser(t.Context(), reins.EngineFull),
-		"no fonts":          checkFonts(empty),
-		"no font cache":     checkFontCache(empty),
-		"missing cache":     checkFontCache(empty + "/missing"),
-		"unreadable cache":  checkFontCache(unreadable),
-		"proc as directory": checkFileSystem("/nonexistent"),
-		"clock":             New(Options{}).checkClock(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"no browser":       b.checkBrowser(t.Context(), reins.EngineFull),
+		"no fonts":         checkFonts(empty),
+		"no font cache":    checkFontCache(empty),
+		"missing cache":    checkFontCache(empty + "/missing"),
+		"unreadable cache": checkFontCache(unreadable),
+		"below a file":     checkFileSystem("/etc/hostname/below"),
+		"clock":            New(Options{}).checkClock(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)),
 	} {
 		if f.OK || f.Detail == "" || f.Remedy == "" {
 			t.Errorf("%s: %+v", name, f)

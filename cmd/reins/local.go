@@ -43,7 +43,8 @@ func (o localOptions) spec() reins.BrowserSpec {
 
 // local is a private runtime for one client, whose owner it is: it issues the
 // capabilities that its client's leases are acquired with. It starts when it is
-// first needed; a start that failed is tried again when it is needed again.
+// first needed; a start that failed is tried again when it is needed again, and so
+// is one whose directory was lost, once that was told.
 type local struct {
 	options localOptions
 	ctx     context.Context // of starts; ends with close
@@ -54,12 +55,14 @@ type local struct {
 	closed   bool
 	starting *startup
 	failed   *reins.Error // why the last try to start did not succeed
-	up       *running     // not nil once a start succeeded
+	up       *running     // not nil once a start succeeded, until it is lost
+	lost     *running     // whose clean-up the next start waits for
 }
 
 // startup is one try to start, shared by all who wait; done guards the rest.
 type startup struct {
 	done chan struct{}
+	lost *running // what has to be over first
 	up   *running
 	err  error
 }
@@ -69,6 +72,17 @@ type running struct {
 	host     *host.Host
 	resource reins.Resource
 	binding  reins.Binding
+	done     <-chan struct{} // closed when it cannot work any more
+}
+
+// gone is why a runtime cannot work any more, or nil.
+func (r *running) gone() error {
+	select {
+	case <-r.done:
+		return r.host.Err()
+	default:
+		return nil
+	}
 }
 
 func newLocal(o localOptions) *local {
@@ -103,15 +117,22 @@ func (l *local) ensure(ctx context.Context) (*running, error) {
 		if l.closed {
 			return nil, reins.Errorf(reins.CodeRuntimeStopped, "the runtime is stopping")
 		}
+		if gone := l.up.gone(); gone != nil {
+			l.up, l.lost = nil, l.up
+			return nil, gone
+		}
 		return l.up, nil
 	}
 	if l.starting == nil {
-		l.starting = &startup{done: make(chan struct{})}
+		l.starting = &startup{done: make(chan struct{}), lost: l.lost}
 		s := l.starting
 		l.work.Go(func() {
-			s.up, s.err = l.start()
+			if s.err = s.lost.end(); s.err == nil {
+				s.lost = nil
+				s.up, s.err = l.start()
+			}
 			l.mu.Lock()
-			l.up, l.starting, l.failed = s.up, nil, reins.AsError(s.err)
+			l.up, l.starting, l.failed, l.lost = s.up, nil, reins.AsError(s.err), s.lost
 			l.mu.Unlock()
 			close(s.done)
 		})
@@ -128,6 +149,9 @@ func (l *local) ensure(ctx context.Context) (*running, error) {
 
 func (l *local) start() (*running, error) {
 	h, dir, err := l.startHost()
+	if reins.CodeOf(err) == reins.CodeInvalidInput {
+		return nil, reins.AsError(err).Recover(reins.RecoverFixHost) // no input of the client's
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +168,8 @@ func (l *local) start() (*running, error) {
 	if err != nil {
 		return nil, errors.Join(err, stopHost(h))
 	}
-	l.options.say("private runtime in %s", dir)
-	return &running{h, resource, reins.Binding{
+	l.options.say("private runtime in %q", dir)
+	return &running{host: h, resource: resource, done: h.Done(), binding: reins.Binding{
 		Project: made.Key.Project, Resource: made.Key.ID, AuthorityID: "mcp", Revision: 1, Session: &session,
 		Actor: "mcp client", Role: reins.RoleAgent, Peer: "stdio", Source: reins.SourceMCP,
 	}}, nil
@@ -236,7 +260,9 @@ func (l *local) readiness() reins.Readiness {
 	up, starting, failed := l.up, l.starting != nil, l.failed
 	l.mu.Unlock()
 	if up != nil {
-		return up.resource.Readiness()
+		if failed = reins.AsError(up.gone()); failed == nil {
+			return up.resource.Readiness()
+		}
 	}
 	is := reins.Capable{State: "unknown"}
 	switch {
@@ -262,14 +288,19 @@ func (l *local) close() error {
 		<-s.done
 	}
 	l.mu.Lock()
-	up := l.up
+	up, lost := l.up, l.lost
 	l.mu.Unlock()
-	var err error
-	if up != nil {
-		err = stopHost(up.host)
-	}
+	err := errors.Join(lost.end(), up.end())
 	l.work.Wait()
 	return err
+}
+
+// end stops a runtime, if there is one; nothing of it is left then.
+func (r *running) end() error {
+	if r == nil {
+		return nil
+	}
+	return stopHost(r.host)
 }
 
 // stopHost gives a host the time that its limits give it, and a little more.

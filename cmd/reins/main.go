@@ -13,11 +13,13 @@ package main
 
 import (
 	"os"
+	"syscall"
 
 	"github.com/reins-browser/reins/host"
 )
 
 func main() {
-	host.Main() // cells and drivers are re-executions of this program
+	host.Main()          // cells and drivers are re-executions of this program
+	syscall.Umask(0o077) // what it makes is its user's alone, and always its user's
 	os.Exit(run(os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

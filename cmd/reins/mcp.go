@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -84,6 +85,9 @@ func (f *mcpFlags) check(io stdio) (localOptions, mcp.Options, error) {
 		return localOptions{}, mcp.Options{}, reins.Errorf(reins.CodeInvalidInput, "--log-level %q is unknown; use debug, info, warn or error", f.logLevel)
 	}
 	logger := slog.New(slog.NewTextHandler(io.err, &slog.HandlerOptions{Level: level}))
+	// net/http writes there what a host says unasked: a page's words, for nobody.
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(logger.Handler(), slog.LevelDebug).Writer())
 	o := localOptions{
 		chromium: f.chromium, engine: reins.Engine(f.engine), allow: f.allow, logger: logger,
 		say: func(format string, arguments ...any) {

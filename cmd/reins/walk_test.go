@@ -104,6 +104,9 @@ func nothingLeft(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
+// soon is how long processes of an ended part may still be there (OVW-1).
+func soon() time.Time { return time.Now().Add(time.Second) }
+
 // gone waits until none of the processes is there any more; a zombie is not.
 func gone(t *testing.T, pids []int, until time.Time) {
 	t.Helper()

@@ -122,6 +122,9 @@ func (s *Store) fill(ctx context.Context, e *entry, r io.Reader, size int64) err
 	}
 	f := os.NewFile(uintptr(fd), part)
 	defer f.Close() // closed twice on success; only the first counts
+	if err := unix.Fchmod(fd, 0o600); err != nil { // whatever the creation mask took
+		return diskError("making the artifact's file private", err)
+	}
 	in := intake{store: s, entry: e, source: r, open: size == unknown, room: max(size, 0), whole: sha256.New(), block: sha256.New()}
 	if err := in.copy(ctx, f); err != nil {
 		return err

@@ -135,9 +135,12 @@ func TestTheDirectoryItself_DIR1(t *testing.T) {
 		"in a folder of everybody": {"e/f", func(p string) error {
 			return errors.Join(os.Mkdir(filepath.Dir(p), 0o700), os.Chmod(filepath.Dir(p), 0o777))
 		}, reins.CodeFenced},
-		"below a file": {"c2/f", func(p string) error { return os.WriteFile(filepath.Dir(p), nil, 0o600) }, reins.CodeFenced},
-		"no path":      {"", func(string) error { return nil }, reins.CodeInvalidInput},
-		"with a zero":  {"x\x00y", func(string) error { return nil }, reins.CodeInvalidInput},
+		"below a file":                              {"c2/f", func(p string) error { return os.WriteFile(filepath.Dir(p), nil, 0o600) }, reins.CodeInvalidInput},
+		"in a folder that may not be written to":    {"g/h", func(p string) error { return os.Mkdir(filepath.Dir(p), 0o500) }, reins.CodeInvalidInput},
+		"below a folder that may not be written to": {"j/k/l", func(p string) error { return os.Mkdir(filepath.Dir(filepath.Dir(p)), 0o500) }, reins.CodeInvalidInput},
+		"very long":   {strings.Repeat("x/", maxPath), func(string) error { return nil }, reins.CodeInvalidInput},
+		"no path":     {"", func(string) error { return nil }, reins.CodeInvalidInput},
+		"with a zero": {"x\x00y", func(string) error { return nil }, reins.CodeInvalidInput},
 	} {
 		path := filepath.Join(base, c.path)
 		if c.path == "" {
@@ -146,7 +149,7 @@ func TestTheDirectoryItself_DIR1(t *testing.T) {
 		check(t, c.prep(path))
 		before := picture(t, base)
 		_, err := Open(t.Context(), path, Options{})
-		if reins.CodeOf(err) != c.code || reins.AsError(err).Phase != reins.PhaseStart {
+		if e := reins.AsError(err); reins.CodeOf(err) != c.code || e.Phase != reins.PhaseStart || len(e.Message) > 600 {
 			t.Errorf("%s: %v", name, err)
 		}
 		samePicture(t, before, picture(t, base))

@@ -38,10 +38,19 @@ func openRoot(path string, m machine) (*os.File, error) {
 	}
 	defer unix.Close(at)
 	name := filepath.Base(path)
-	if err := unix.Mkdirat(at, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, fencedBy(err, "the runtime directory %q cannot be made: %s; choose a place that you may write to", path, reason(err))
+	switch err := unix.Mkdirat(at, name, 0o700); {
+	case err == nil:
+		// The creation mask may have taken permissions away; the check wants them all.
+		if err := unix.Fchmodat(at, name, 0o700, 0); err != nil {
+			return nil, fencedBy(err, "the runtime directory %q cannot be made private: %s", path, reason(err))
+		}
+	case !errors.Is(err, unix.EEXIST):
+		return nil, unmakeable(err, "the runtime directory %q cannot be made: %s; choose a place that you may write to", path, reason(err))
 	}
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		return nil, fencedBy(err, "the runtime directory %q is closed to user %d, whom this process runs as; give each user a directory of its own", path, os.Geteuid())
+	}
 	if err != nil {
 		return nil, fencedBy(err, "the runtime directory %q cannot be opened as a directory: %s; name the directory itself, not a link", path, reason(err))
 	}
@@ -53,11 +62,29 @@ func openRoot(path string, m machine) (*os.File, error) {
 	return f, nil
 }
 
+// maxPath bounds a runtime directory's path, which is in the path of everything
+// below it and in errors.
+const maxPath = 1024
+
+// unmakeable is what comes of a place where no directory can be made: somebody
+// named a wrong one, unless it is the disk that failed.
+func unmakeable(err error, format string, args ...any) error {
+	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
+		if errors.Is(err, errno) {
+			return reins.Errorf(reins.CodeInvalidInput, format, args...).Because(err)
+		}
+	}
+	return fencedBy(err, format, args...)
+}
+
 // resolve returns path absolute and without links before its last part, whose
 // parents it makes when they are missing.
 func resolve(path string) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
-		return "", reins.Errorf(reins.CodeInvalidInput, "the runtime directory %q is not a path", path)
+		return "", reins.Errorf(reins.CodeInvalidInput, "the runtime directory %.200q is not a path", path)
+	}
+	if len(path) > maxPath {
+		return "", reins.Errorf(reins.CodeInvalidInput, "the path of the runtime directory, %.100q…, has %d bytes; use at most %d", path, len(path), maxPath)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -68,7 +95,7 @@ func resolve(path string) (string, error) {
 	}
 	parent := filepath.Dir(path)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return "", fencedBy(err, "the folder %q for the runtime directory cannot be made: %s; choose a place that you may write to", parent, reason(err))
+		return "", unmakeable(err, "the folder %q for the runtime directory cannot be made: %s; choose a place that you may write to", parent, reason(err))
 	}
 	if parent, err = filepath.EvalSymlinks(parent); err != nil {
 		return "", fencedBy(err, "the way to the runtime directory %q cannot be followed: %s", path, reason(err))
