@@ -121,7 +121,7 @@ func (s *Store) fill(ctx context.Context, e *entry, r io.Reader, size int64) err
 		return diskError("making the artifact's file", err)
 	}
 	f := os.NewFile(uintptr(fd), part)
-	defer f.Close() // closed twice on success; only the first counts
+	defer f.Close()                                // closed twice on success; only the first counts
 	if err := unix.Fchmod(fd, 0o600); err != nil { // whatever the creation mask took
 		return diskError("making the artifact's file private", err)
 	}
