@@ -257,7 +257,7 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 // watch notes that a command begins or ends and looks at what holds then.
 func (w *world) watch(ctx context.Context, key reins.ResourceKey, c driver.Command, n int) {
 	if n > 0 && ctx.Err() == nil && !w.mayAct(key, c.Lease, ctx) {
-		w.violate("%v began after its lease had ended", c.Action)
+		w.violate("%v began after its lease had ended, or under a person's control", c.Action)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -316,7 +316,7 @@ func (w *world) mayAct(key reins.ResourceKey, leaseID string, ctx context.Contex
 	defer r.mu.Unlock()
 	for _, gr := range r.st.grants {
 		if gr.lease != nil && gr.lease.id == leaseID {
-			return true
+			return gr.binding.Role != reins.RoleAgent || r.st.control.Snapshot("").State != reins.ControlHuman || ctx.Err() != nil // CTL-3
 		}
 	}
 	return ctx.Err() != nil

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ func (m *model) hooks() reins.Hooks {
 		case failAfter:
 			for _, l := range m.leases {
 				if l.id == leaseID {
+					m.expect.end(l.grant.id, reasonReleased)
 					go func() { _ = l.Release(context.Background()) }()
 					<-l.done
 				}
@@ -77,6 +79,8 @@ type model struct {
 	calls    []*call
 	waits    []chan struct{} // life-cycle calls under way
 	issued   int
+	expect   reference
+	told     reins.Control // by the last event of that kind; guarded by mu
 }
 
 func (m *model) background(f func()) {
@@ -90,16 +94,18 @@ func (m *model) background(f func()) {
 
 // do starts a call and returns once it has been admitted or refused, so that
 // the order of admission is the order of the URLs.
-func (m *model) do(l *lease, a reins.Action) {
+func (m *model) do(l *lease, a reins.Action) { m.call(l, reins.Call{Action: a}) }
+
+func (m *model) call(l *lease, asked reins.Call) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{lease: l, cancel: cancel, done: make(chan struct{})}
-	if nav, ok := a.(reins.Navigate); ok {
+	if nav, ok := asked.Action.(reins.Navigate); ok {
 		c.url = nav.URL
 	}
 	m.calls = append(m.calls, c)
 	go func() {
 		defer close(c.done)
-		_, c.err = l.Do(ctx, reins.Call{Action: a})
+		_, c.err = l.Do(ctx, asked)
 		c.times++
 	}()
 	synctest.Wait()
@@ -117,6 +123,45 @@ func (m *model) navigate(t *rapid.T, l *lease) {
 	m.do(l, a)
 }
 
+// issue asks for a capability; the host may say no.
+func (m *model) issue(t *rapid.T, agent bool) (c reins.Capability, ok bool) {
+	b := personOf(key1)
+	if agent {
+		b = agentOf(key1, m.revision)
+	}
+	life := time.Duration(rapid.IntRange(1, 120).Draw(t, "life")) * time.Second
+	wait, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c, err := m.host.Issue(wait, b, life)
+	if err != nil {
+		return c, false
+	}
+	m.caps = append(m.caps, c)
+	m.expect.issued(c)
+	return c, true
+}
+
+// acquire succeeds exactly when the reference says so (LSE-1).
+func (m *model) acquire(t *rapid.T, c reins.Capability) {
+	want := m.expect.live(c.ID)
+	l, err := m.host.Acquire(context.Background(), c.Token, c.Binding)
+	if (err == nil) != want {
+		t.Fatalf("acquiring gave %v, want a lease: %v", err, want)
+	}
+	if err != nil {
+		code(t, err, reins.CodeUnauthorized)
+		return
+	}
+	m.leases = append(m.leases, toLease(l))
+	m.expect.acquired(c.ID, toLease(l))
+}
+
+func (m *model) join(t *rapid.T, agent bool) {
+	if c, ok := m.issue(t, agent); ok {
+		m.acquire(t, c)
+	}
+}
+
 // actions are the steps that rapid combines.
 func (m *model) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
@@ -124,32 +169,19 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		if len(m.leases) == 0 {
 			t.Skip()
 		}
-		return m.leases[rapid.IntRange(0, len(m.leases)-1).Draw(t, "lease")]
+		newest := max(len(m.leases)-6, 0) // most of the older ones have ended
+		return m.leases[rapid.IntRange(newest, len(m.leases)-1).Draw(t, "lease")]
 	}
-	return map[string]func(*rapid.T){
-		"issue": func(t *rapid.T) {
-			b := personOf(key1)
-			if rapid.Bool().Draw(t, "agent") {
-				b = agentOf(key1, m.revision)
-			}
-			life := time.Duration(rapid.IntRange(1, 60).Draw(t, "life")) * time.Second
-			wait, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			if c, err := m.host.Issue(wait, b, life); err == nil {
-				m.caps = append(m.caps, c)
-			}
-		},
+	steps := map[string]func(*rapid.T){
+		"issue":       func(t *rapid.T) { m.issue(t, rapid.Bool().Draw(t, "agent")) },
+		"agentJoins":  func(t *rapid.T) { m.join(t, true) },
+		"personJoins": func(t *rapid.T) { m.join(t, false) },
 		"acquire": func(t *rapid.T) {
 			if len(m.caps) == 0 {
 				t.Skip()
 			}
 			c := m.caps[rapid.IntRange(0, len(m.caps)-1).Draw(t, "cap")]
-			l, err := m.host.Acquire(ctx, c.Token, c.Binding)
-			if err != nil {
-				code(t, err, reins.CodeUnauthorized)
-				return
-			}
-			m.leases = append(m.leases, toLease(l))
+			m.acquire(t, c)
 		},
 		"do": func(t *rapid.T) {
 			m.navigate(t, lease(t))
@@ -184,6 +216,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		},
 		"release": func(t *rapid.T) {
 			l := lease(t)
+			m.expect.released(l)
 			m.background(func() { _ = l.Release(ctx) })
 			synctest.Wait()
 			if l.IsCurrent(l.Authority()) {
@@ -195,6 +228,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 				t.Skip()
 			}
 			id := m.caps[rapid.IntRange(0, len(m.caps)-1).Draw(t, "cap")].ID
+			m.expect.end(id, reasonRevoked)
 			m.background(func() { _ = m.host.Revoke(ctx, id) })
 		},
 		"renew": func(t *rapid.T) {
@@ -204,15 +238,30 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			if err == nil && !got.Equal(l.Expires()) || err != nil && !before.Equal(l.Expires()) {
 				t.Fatalf("renewal %v: %s before, %s told, %s now", err, before, got, l.Expires())
 			}
+			if err == nil {
+				m.expect.renewed(t, l)
+			}
 		},
 		"attach": func(t *rapid.T) {
 			m.revision++
+			m.expect.attached()
 			a := attached(m.revision)
 			m.background(func() { _ = m.r.Attach(ctx, a) })
 			synctest.Wait()
 			code(t, m.r.Attach(ctx, attached(m.revision-1)), reins.CodeStaleRevision)
 		},
-		"terminate":  func(t *rapid.T) { m.background(func() { _ = m.r.Terminate(ctx) }) },
+		"terminate": func(t *rapid.T) {
+			m.r.mu.Lock()
+			running := m.r.incarnationLocked() != 0
+			m.r.mu.Unlock()
+			m.background(func() { _ = m.r.Terminate(ctx) })
+			synctest.Wait()
+			m.r.mu.Lock()
+			defer m.r.mu.Unlock()
+			if is := m.r.controlLocked(""); running && is.Actor != "" {
+				t.Fatalf("the browser ended, and control is %+v", is) // CTL-4
+			}
+		},
 		"start":      func(t *rapid.T) { m.background(func() { _ = m.r.Start(ctx) }) },
 		"crash":      func(t *rapid.T) { m.anyCell().end(reins.Errorf(reins.CodeBrowserEnded, "it crashed")) },
 		"loseDriver": func(t *rapid.T) { m.anyLink().end(reins.Errorf(reins.CodeTransportFailure, "lost")) },
@@ -220,6 +269,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"passLonger": func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(5, 90).Draw(t, "s")) * time.Second) },
 		"":           func(t *rapid.T) { synctest.Wait(); m.check(t) },
 	}
+	maps.Copy(steps, m.controlActions(lease))
+	return steps
 }
 
 // check is what holds at every rest.
@@ -252,8 +303,10 @@ func (m *model) check(t *rapid.T) {
 	if alive > 1+m.host.spares {
 		t.Fatalf("%d browsers are alive: one of the resource and %d spares are allowed", alive, m.host.spares) // RES-7, CELL-11
 	}
+	m.checkLeases(t)
 	m.r.mu.Lock()
 	defer m.r.mu.Unlock()
+	m.checkControl(t)
 	for l := range m.liveLeases() {
 		if !time.Now().Before(l.grant.expires) {
 			t.Fatal("an expired lease lives")
@@ -291,6 +344,7 @@ func (m *model) finish(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.retire(t)
 	m.stop(t)
 	for _, w := range m.waits {
 		<-w
@@ -319,8 +373,11 @@ func (m *model) finish(t *rapid.T) {
 	time.Sleep(2 * time.Minute) // hooks that answer late have answered
 	gen.mu.Lock()
 	defer gen.mu.Unlock()
-	if gen.reserved != 0 || gen.hooks != 0 || len(gen.byID) != 0 || len(gen.byToken) != 0 {
-		t.Fatalf("left: %d capabilities, %d hooks, %d known", gen.reserved, gen.hooks, len(gen.byID))
+	if gen.reserved != 0 || gen.hooks != 0 || gen.late != 0 || len(gen.byID) != 0 || len(gen.byToken) != 0 {
+		t.Fatalf("left: %d capabilities, %d and %d hooks, %d known", gen.reserved, gen.hooks, gen.late, len(gen.byID))
+	}
+	if c := m.r.st.control; c.Running() != 0 || !c.Next().IsZero() || m.r.st.takeover.timer != nil || len(m.r.st.handoffs.Shown()) != 0 {
+		t.Fatalf("left of control: %+v", m.r.controlLocked(""))
 	}
 	waiting, running := m.r.st.queue.Waiting()
 	if waiting != 0 || running != 0 || len(m.r.st.ops) != 0 || len(m.r.st.grants) != 0 || m.r.st.inc != nil {
@@ -338,7 +395,7 @@ func TestModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &model{revision: 1}
+			m := &model{revision: 1, expect: reference{caps: map[string]*right{}}}
 			m.world = newWorldOf(t, Options{
 				Dir: work, Hooks: m.hooks(), Limits: reins.Limits{Queue: 4, CapabilitiesPerResource: 6, Capabilities: 8},
 				Spares: rapid.IntRange(0, 2).Draw(t, "spares"),
@@ -350,6 +407,10 @@ func TestModel(t *testing.T) {
 				spec.Scheduling = reins.PerTab
 			}
 			m.r = m.register(t, spec)
+			m.listen(t)
+			for _, agent := range []bool{true, false, false} {
+				m.join(t, agent)
+			}
 			t.Repeat(m.actions())
 			m.finish(t)
 			if err := os.RemoveAll(work); err != nil {
