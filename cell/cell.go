@@ -88,7 +88,8 @@ type Cell interface {
 	// Done is closed when no process of the cell is left.
 	Done() <-chan struct{}
 	// Err says, once Done is closed, why the cell ended: nil after Close or
-	// Kill, else browser_ended with the last lines of its error output.
+	// Kill, else browser_ended with the last lines of its error output. A browser
+	// that can start no page any more is ended so by the backend.
 	Err() error
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,7 +90,8 @@ func (b *body) enclose(ctx context.Context, audit func(egress.Decision)) error {
 	b.serving = served
 	go func() {
 		defer close(served)
-		if err := b.door.Serve(listener); err != nil && !b.going.Load() {
+		// A cell that ended by itself closes its door first, and tells more.
+		if err := b.door.Serve(listener); err != nil && !b.going.Load() && !errors.Is(err, net.ErrClosed) {
 			h.log.Warn("the egress door stopped", "resource", b.key.String(), "err", err)
 		}
 	}()

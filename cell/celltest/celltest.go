@@ -68,6 +68,7 @@ func (s suite) run(t *testing.T) {
 		{"Kill_CELL5", testKill, ""},
 		{"BrowserDies_CELL5", testBrowserDies, ""},
 		{"InitDies_CELL5", testInitDies, ""},
+		{"ZygoteDies_B069", testZygoteDies, ""},
 		{"ParentDies_CELL5_OVW1", testParentDies, ""},
 		{"RandomKills_CELL5", testRandomKills, ""},
 		{"Memory_CELL7", testMemory, ""},

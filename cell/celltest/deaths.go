@@ -136,6 +136,42 @@ func testInitDies(t *testing.T, s suite) {
 	dies(t, s, func(list []process) process { return list[0] })
 }
 
+// testZygoteDies proves that a browser that can start no page any more is ended
+// and told of, and does not stay to crash each page (B069).
+func testZygoteDies(t *testing.T, s suite) {
+	for nth := range 2 {
+		spec := s.spec(t)
+		c := s.start(t, spec)
+		serve(t, c.Doors().Egress)
+		speak(t, c).open("http://site.test/")
+		if err := c.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		list := ofProfile(t, spec.Profile)
+		var zygotes []process
+		for _, p := range list {
+			if strings.Contains(p.command, "--type=zygote") {
+				zygotes = append(zygotes, p)
+			}
+		}
+		if len(zygotes) < 2 {
+			t.Fatalf("%d zygotes among %d processes", len(zygotes), len(list))
+		}
+		if err := syscall.Kill(zygotes[nth].pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-c.Done():
+		case <-time.After(patience):
+			t.Fatalf("the cell lives on without %.80q", zygotes[nth].command)
+		}
+		waitGone(t, spec.Profile, list)
+		if err := c.Err(); reins.CodeOf(err) != reins.CodeBrowserEnded || !strings.Contains(err.Error(), "starts pages from") {
+			t.Errorf("the cell says %v", err)
+		}
+	}
+}
+
 func testParentDies(t *testing.T, s suite) {
 	spec := s.spec(t)
 	p, said := s.holder(t, spec)

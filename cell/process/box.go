@@ -33,9 +33,10 @@ type box struct {
 	end   context.CancelFunc
 	watch sync.WaitGroup
 
-	mu     sync.Mutex
-	wanted bool         // Close or Kill was called first
-	cause  *reins.Error // why this side ended it
+	mu      sync.Mutex
+	wanted  bool         // Close or Kill was called first
+	cause   *reins.Error // why this side ended it
+	zygotes []int        // their directories in the cell's /proc; watched
 }
 
 var _ cell.Cell = (*box)(nil)
@@ -52,7 +53,7 @@ func (c *box) begin() error {
 	if c.inside, err = lookInside(c.init.PID()); err != nil {
 		return reins.Errorf(reins.CodeUnsafeHost, "this host does not show the cell's processes to their owner (%w); mount /proc without hidepid", err)
 	}
-	c.watch.Go(func() { c.watchBounds(c.ended) })
+	c.watch.Go(func() { c.watchOver(c.ended) })
 	go func() {
 		<-c.init.Done()
 		c.end()
@@ -87,6 +88,10 @@ func (c *box) release() {
 	if c.inside != nil {
 		c.inside.close()
 	}
+	c.mu.Lock()
+	closeAll(c.zygotes)
+	c.zygotes = nil
+	c.mu.Unlock()
 	if c.group != nil {
 		c.group.remove()
 	}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -141,9 +142,7 @@ func (b *Backend) version(ctx context.Context, p program) (version, *reins.Error
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, "--version")
-	cmd.Env = []string{"HOME=/nonexistent"}
-	out, err := cmd.Output()
+	out, err := ask(ctx, p.path)
 	match := versionPattern.FindSubmatch(out)
 	if match == nil {
 		if ended := reins.ContextError(ctx); ended != nil {
@@ -163,4 +162,20 @@ func (b *Backend) version(ctx context.Context, p program) (version, *reins.Error
 	b.versions[key] = v
 	b.mu.Unlock()
 	return v, nil
+}
+
+// ask runs a browser for its version, once more when somebody killed it.
+func ask(ctx context.Context, path string) (out []byte, err error) {
+	for range 2 {
+		cmd := exec.CommandContext(ctx, path, "--version")
+		cmd.Env = []string{"HOME=/nonexistent"}
+		if out, err = cmd.Output(); cmd.ProcessState == nil {
+			break // it was never started
+		}
+		status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if ctx.Err() != nil || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+			break
+		}
+	}
+	return out, err
 }

@@ -35,7 +35,8 @@
 // Data size, tasks, open files and core files are bounded by the kernel,
 // temporary and shared memory by their tmpfs. The memory of the whole cell is
 // bounded by cgroup v2 when the program runs in a delegated subtree, else by a
-// watcher that kills the largest renderer; disk is watched (CELL-7). The facts
+// watcher that kills the largest renderer; disk is watched (CELL-7), and so are
+// the processes that Chromium forks others from, which it starts once. The facts
 // of a cell say which.
 //
 // # Ends

@@ -77,6 +77,7 @@ func (c *box) unconfined() error {
 	if renderers == 0 {
 		return fmt.Errorf("it has no renderer to look at")
 	}
+	c.keepZygotes(tasks)
 	return nil
 }
 

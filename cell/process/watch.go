@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// livePause is how long pages may fail to start before it is told why.
+	livePause   = 100 * time.Millisecond
 	memoryPause = 500 * time.Millisecond
 	diskPause   = 2 * time.Second
 	// walkShare keeps the walks of a large profile below a hundredth of a core.
@@ -19,9 +21,12 @@ const (
 	entriesMax = 1 << 19
 )
 
-// watchBounds enforces what the kernel does not (CELL-7). It reads, so it can
-// be wrong for one pause.
-func (c *box) watchBounds(ctx context.Context) {
+// watchOver enforces what the kernel does not (CELL-7), and ends a browser that
+// cannot start pages any more. It reads, so it can be wrong for one pause.
+func (c *box) watchOver(ctx context.Context) {
+	barren := false
+	live := time.NewTicker(livePause)
+	defer live.Stop()
 	memory := time.NewTicker(memoryPause)
 	defer memory.Stop()
 	disk := time.NewTimer(diskPause)
@@ -30,6 +35,13 @@ func (c *box) watchBounds(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-live.C:
+			// Twice, since they also end just before all else does.
+			was := barren
+			if barren = c.barren(); barren && was {
+				c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s lost the process that it starts pages from, which it never has again; restart it", c.name()).
+					In(reins.PhaseLifeCycle))
+			}
 		case <-memory.C:
 			if c.group == nil {
 				c.boundMemory()
@@ -40,6 +52,38 @@ func (c *box) watchBounds(ctx context.Context) {
 			disk.Reset(max(diskPause, walkShare*time.Since(begin)))
 		}
 	}
+}
+
+// keepZygotes remembers the processes that Chromium forks all others from. It
+// starts them once: without one, each page crashes at once and for ever.
+func (c *box) keepZygotes(tasks []task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.zygotes) > 0 {
+		return
+	}
+	for _, t := range tasks {
+		if t.kind == "zygote" {
+			if dir, err := c.inside.open(t.pid); err == nil {
+				c.zygotes = append(c.zygotes, dir)
+			}
+		}
+	}
+}
+
+// barren reports whether a zygote that was seen is gone, of a browser that nobody
+// is ending. A directory of /proc is a process descriptor, so another process of
+// the same number is not it.
+func (c *box) barren() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, dir := range c.zygotes {
+		status, err := readAt(dir, "status")
+		if err != nil || parseStatus(status).zombie {
+			return !c.wanted
+		}
+	}
+	return false
 }
 
 func (c *box) boundMemory() {

@@ -19,9 +19,10 @@ import (
 func TestMain(m *testing.M) {
 	host.Main()
 	testscript.Main(m, map[string]func(){
-		"reins":  main,
-		"exits":  exitsWith,
-		"client": lostClient,
+		"reins":     main,
+		"exits":     exitsWith,
+		"client":    lostClient,
+		"smalldisk": onSmallDisk,
 	})
 }
 
