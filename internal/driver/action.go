@@ -16,6 +16,7 @@ type action struct {
 	cmd   Command
 	fx    *effects // what happens meanwhile
 	reply *Reply
+	read  *document // that the reply's outline is of
 }
 
 // do runs one command. On cancellation it returns once the browser is quiet
@@ -64,6 +65,24 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	return x.reply, nil
 }
 
+// mostReads is how often a page is read that goes elsewhere meanwhile.
+const mostReads = 3
+
+// outline takes a snapshot of the page that the tab is told to show: not of one
+// that it has left meanwhile.
+func (b *browser) outline(ctx context.Context, x *action, a reins.Snapshot) error {
+	for tries := 1; ; tries++ {
+		err := b.snapshot(ctx, x, a)
+		if err != nil || x.read == nil || x.read.current() {
+			return err
+		}
+		if tries == mostReads {
+			return errReplaced
+		}
+		x.reply.Result = reins.Result{}
+	}
+}
+
 // failure makes err one of the closed set.
 func (x *action) failure(err error) error {
 	if errors.Is(err, errReplaced) {
@@ -105,7 +124,7 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 		if err := x.tab.usable(ctx); err != nil && reins.CodeOf(err) != reins.CodeDialogOpen {
 			return err
 		}
-		return b.snapshot(ctx, x, a)
+		return b.outline(ctx, x, a)
 	case reins.Console:
 		return b.consoleLog(x, a)
 	case reins.Network:

@@ -3,7 +3,6 @@ package driver
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -73,7 +72,7 @@ func (t *tab) updateLocked(e cdp.Event) bool {
 		return ok && v.FrameID == t.main.id && t.loadingLocked(false)
 	case page.FrameStartedNavigating.Method:
 		v, ok := cdp.Is(e, page.FrameStartedNavigating)
-		if ok && v.FrameID == t.main.id {
+		if ok && v.FrameID == t.main.id && !within(v) {
 			t.nav.startedLocked(v)
 		}
 		return ok
@@ -270,10 +269,8 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	t.crashed = false
 	t.chooser = nil
 	t.title = "" // asked for when it is parsed
-	t.nav.commits++
-	t.nav.at = time.Now()
+	t.nav.arrivedLocked(v.LoaderID)
 	t.dialogs = 0
-	t.nav.arrived = keepLast(append(t.nav.arrived, v.LoaderID))
 	t.nav.unreachable = v.UnreachableURL
 	t.b.tellLocked("tab_updated", t)
 }

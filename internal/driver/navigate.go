@@ -78,6 +78,9 @@ func (b *browser) navigate(ctx context.Context, x *action, a reins.Navigate) err
 	if err != nil {
 		return v.explain(ctx, limit, err)
 	}
+	if err := v.keep(timed); err != nil {
+		return err
+	}
 	return v.report(timed, met)
 }
 
@@ -215,6 +218,26 @@ func (v *voyage) arrive(ctx context.Context) (met bool, err error) {
 		return false, nil
 	}
 	return met, err
+}
+
+// keep makes sure that the page before has not taken the tab back: what it began
+// while it was being left takes the place of the document that was asked for. To
+// tell of that document then would be a lie.
+func (v *voyage) keep(ctx context.Context) error {
+	if v.loader == "" || v.file || v.fault != "" || v.same {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = v.b.await(short, func() bool {
+		return v.t.nav.overtaken == "" || v.t.main.loader != v.loader || v.t.blockedLocked() != nil
+	})
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	if !slices.Contains(v.t.nav.lost, v.loader) {
+		return nil
+	}
+	return reins.Errorf(reins.CodeNavigationFailed, "the page that was being left took tab %s to %.200q instead of %.200q; navigate again", v.t.id, bounded(v.t.url), v.given)
 }
 
 // arrivesFor is how long a document may go on arriving before a page that shows

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,11 @@ type navigation struct {
 	within      int              // changes of address inside a document
 	began       int              // navigations that started
 	started     []proto.LoaderID
-	unreachable string     // address of the error page shown now; "" for a page
-	responses   []response // to document requests, newest last; bounded
-	failures    []failure  // of document requests, newest last; bounded
+	overtaken   proto.LoaderID   // what the document before had begun when the newest came, until that came or failed; "" for nothing
+	unreachable string           // address of the error page shown now; "" for a page
+	lost        []proto.LoaderID // documents whose place that took
+	responses   []response       // to document requests, newest last; bounded
+	failures    []failure        // of document requests, newest last; bounded
 }
 
 // response is the answer to a document request.
@@ -47,6 +50,22 @@ const navigationsKept = 16
 func (n *navigation) startedLocked(v page.EventFrameStartedNavigating) {
 	n.began++
 	n.started = keepLast(append(n.started, v.LoaderID))
+}
+
+// arrivedLocked remembers that a document is there. One that was begun after it
+// was begun by the document before, and will take its place.
+func (n *navigation) arrivedLocked(loader proto.LoaderID) {
+	if n.overtaken == loader && len(n.arrived) > 0 {
+		n.lost = keepLast(append(n.lost, n.arrived[len(n.arrived)-1]))
+	}
+	n.commits++
+	n.at = time.Now()
+	n.arrived = keepLast(append(n.arrived, loader))
+	n.overtaken = ""
+	at := slices.Index(n.started, loader)
+	if last := len(n.started) - 1; at >= 0 && at < last && !slices.Contains(n.arrived, n.started[last]) {
+		n.overtaken = n.started[last]
+	}
 }
 
 func keepLast[T any](s []T) []T {
@@ -87,6 +106,9 @@ func (n *navigation) takeLocked(e cdp.Event) bool {
 		v, ok := cdp.Is(e, network.LoadingFailed)
 		if !ok || v.Type != network.ResourceTypeDocument {
 			return false
+		}
+		if n.overtaken == proto.LoaderID(v.RequestID) {
+			n.overtaken = ""
 		}
 		n.failures = keepLast(append(n.failures, failure{proto.LoaderID(v.RequestID), v.ErrorText, string(v.BlockedReason)}))
 	default:

@@ -3,11 +3,13 @@ package driver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/page"
@@ -35,12 +37,14 @@ func (b *browser) screenshot(ctx context.Context, x *action, a reins.Screenshot)
 	var p framing
 	var data []byte
 	err := x.tab.within(guarded, shotAnswers, func(ctx context.Context) (err error) {
-		if p, err = b.shot(ctx, x, a); err != nil {
-			return err
+		for range mostCaptures {
+			p, data, err = b.take(ctx, x, a)
+			if a.Ref != "" || !errors.Is(err, errReplaced) {
+				return err
+			}
+			b.awaitParsed(ctx, x.tab)
 		}
-		defer b.stretch(ctx, x, p)()
-		data, err = b.capture(ctx, x.tab, p)
-		return err
+		return reins.Errorf(reins.CodeToolFailed, "the page in tab %s goes to another one again and again, so that no picture of it could be taken; try again, or navigate the tab", x.tab.id)
 	})
 	if err != nil {
 		return err
@@ -55,6 +59,17 @@ func (b *browser) screenshot(ctx context.Context, x *action, a reins.Screenshot)
 	}
 	x.reply.Picture = pic
 	return nil
+}
+
+// take frames and takes a picture of the document that is there now.
+func (b *browser) take(ctx context.Context, x *action, a reins.Screenshot) (framing, []byte, error) {
+	p, err := b.shot(ctx, x, a)
+	if err != nil {
+		return p, nil, err
+	}
+	defer b.stretch(ctx, x, p)()
+	data, err := b.capture(ctx, x.tab, p)
+	return p, data, err
 }
 
 // framing says what a picture is to show.
@@ -148,7 +163,7 @@ func (b *browser) clipOf(ctx context.Context, x *action, ref reins.Ref, m page.G
 
 // capture takes the picture.
 func (b *browser) capture(ctx context.Context, t *tab, f framing) ([]byte, error) {
-	got, err := cdp.Call(ctx, t.pageSession(), page.CaptureScreenshot, f.CaptureScreenshotParams)
+	got, err := b.captureOnce(ctx, t, f)
 	if err != nil {
 		if fault, ok := cdp.IsProtocol(err); ok {
 			return nil, reins.Errorf(reins.CodeToolFailed, "the browser could not take the picture (%.100q); try png, or a smaller part", fault.Message).Because(err)
@@ -159,6 +174,46 @@ func (b *browser) capture(ctx context.Context, t *tab, f framing) ([]byte, error
 		return nil, reins.Errorf(reins.CodeToolFailed, "the browser returned an empty picture; try png, or a smaller part of the page")
 	}
 	return got.Data, nil
+}
+
+const (
+	mostCaptures = 6                      // of a page that goes elsewhere meanwhile
+	lateCapture  = 500 * time.Millisecond // for a picture of a document that was left
+)
+
+// captureOnce takes a picture of the document that is there now. The browser does
+// not answer for one that was left in the middle of it.
+func (b *browser) captureOnce(ctx context.Context, t *tab, f framing) (page.CaptureScreenshotResult, error) {
+	d, err := t.document(ctx)
+	if err != nil {
+		return page.CaptureScreenshotResult{}, err
+	}
+	reply := cdp.Send(t.pageSession(), page.CaptureScreenshot, f.CaptureScreenshotParams)
+	select {
+	case <-reply.Done():
+	case <-ctx.Done():
+	case <-d.gone:
+		short, cancel := context.WithTimeout(ctx, lateCapture)
+		defer cancel()
+		got, err := reply.Wait(short)
+		if err != nil && ctx.Err() == nil {
+			err = errReplaced
+		}
+		return got, err
+	}
+	got, err := reply.Wait(ctx)
+	if fault, ok := cdp.IsProtocol(err); ok && strings.Contains(fault.Message, "Not attached to an active page") {
+		err = errReplaced
+	}
+	return got, err
+}
+
+// awaitParsed waits, for a bounded time, until the tab's newest document is
+// parsed.
+func (b *browser) awaitParsed(ctx context.Context, t *tab) {
+	short, cancel := context.WithTimeout(ctx, lateCapture)
+	defer cancel()
+	_ = b.await(short, func() bool { return t.main.doc != nil && t.main.phase >= phaseParsed || t.blockedLocked() != nil })
 }
 
 // picture describes captured bytes and makes the one for a model.

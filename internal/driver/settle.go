@@ -121,7 +121,7 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 		}
 	case page.FrameStartedNavigating.Method:
 		v, ok := cdp.Is(e, page.FrameStartedNavigating)
-		if !ok || strings.Contains(strings.ToLower(string(v.NavigationType)), "samedocument") {
+		if !ok || within(v) {
 			return false
 		}
 		s.navs[v.FrameID] = false
@@ -167,6 +167,11 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 		return false
 	}
 	return true
+}
+
+// within tells a navigation that stays in its document.
+func within(v page.EventFrameStartedNavigating) bool {
+	return strings.Contains(strings.ToLower(string(v.NavigationType)), "samedocument")
 }
 
 // sentLocked takes in a request. Pictures, media and the like hold nothing up,

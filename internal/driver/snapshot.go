@@ -130,6 +130,7 @@ func budget(a reins.Snapshot) int {
 // show puts what was read into the reply: the part asked for, within the
 // budget, or what has changed since this lease last looked.
 func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
+	x.read = r.main
 	key := viewKey{x.cmd.Lease, x.tab.id}
 	x.hide(r.nodes)
 	nodes, matches := outline.Select(r.nodes, outline.Options{Depth: a.Depth, Interactive: a.Interactive, Find: a.Find})
