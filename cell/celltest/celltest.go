@@ -71,6 +71,8 @@ func (s suite) run(t *testing.T) {
 		{"ZygoteDies_B069", testZygoteDies, ""},
 		{"ParentDies_CELL5_OVW1", testParentDies, ""},
 		{"RandomKills_CELL5", testRandomKills, ""},
+		{"KeptProfile_B074", testKeptProfile, ""},
+		{"SmallMemory_CELL7_B072", testSmallMemory, ""},
 		{"Memory_CELL7", testMemory, ""},
 		{"Disk_CELL7", testDisk, ""},
 		{"Files_CELL3", testFiles, ""},

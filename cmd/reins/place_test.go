@@ -188,18 +188,24 @@ func (l *lockedText) String() string {
 	return l.b.String()
 }
 
+// copyProgram makes a program of its own at path.
+func copyProgram(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(program(t).Path)
+	if err == nil {
+		err = os.WriteFile(path, b, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A working directory that is gone, and a program whose file is: a server goes on,
 // with new drivers and browsers too.
 func TestDeletedProgram(t *testing.T) {
 	inner := program(t, "mcp", "--engine", "shell")
 	copied := filepath.Join(t.TempDir(), "reins")
-	b, err := os.ReadFile(inner.Path)
-	if err == nil {
-		err = os.WriteFile(copied, b, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	copyProgram(t, copied)
 	cmd := exec.Command(copied, inner.Args[1:]...)
 	cmd.Args[0], cmd.Env, cmd.Dir = "reins", inner.Env, t.TempDir()
 	c := connect(t, cmd)

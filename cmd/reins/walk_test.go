@@ -92,13 +92,7 @@ func TestWalk(t *testing.T) {
 // nothingLeft checks that no generation is left (LIFE-4).
 func nothingLeft(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	var state string
-	for _, e := range cmd.Env {
-		if v, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {
-			state = v
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(state, "reins", "*", "generations", "*"))
+	left, err := filepath.Glob(filepath.Join(stateOf(cmd), "reins", "*", "generations", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
