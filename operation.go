@@ -91,6 +91,23 @@ type Target struct {
 	Name string `json:"name"`
 }
 
+// Credential is a user and password for one origin, such as
+// "https://wiki.example" or "http://127.0.0.1:3000" (NAV-5). They are sent, by the
+// Basic scheme, with documents of that origin and with what its own documents
+// ask of it. The password is taken out of all texts of the resource when it has 4
+// characters or more; JSON and formatted text of a Credential do not hold it.
+type Credential struct {
+	Origin   string `json:"origin"`
+	User     string `json:"user"`
+	Password string `json:"-"`
+}
+
+// String names the credential without its password.
+func (c Credential) String() string { return c.User + " at " + c.Origin }
+
+// GoString is String.
+func (c Credential) GoString() string { return c.String() }
+
 // Hooks are the host's policy (HK). Authorize is required.
 type Hooks struct {
 	// Authorize is asked before a capability is issued or renewed, with the
@@ -106,6 +123,11 @@ type Hooks struct {
 	// SecretOrigin, when set, is asked whether secrets may be typed on an origin
 	// that is not https, such as "http://127.0.0.1:3000". Unset is a no.
 	SecretOrigin func(ctx context.Context, key ResourceKey, origin string) error
+	// Credentials, when set, says with what a resource's browser answers sites
+	// that ask for a user and password by HTTP (NAV-5): at most 64, one for an
+	// origin. It is asked before the first operation on a browser, and again when
+	// a new driver takes it over. An error is a no to that operation.
+	Credentials func(ctx context.Context, key ResourceKey) ([]Credential, error)
 	// Audit, when set, receives records in order. It is called from one
 	// goroutine; what does not fit a bounded buffer is dropped and counted.
 	Audit func(Record)

@@ -55,7 +55,7 @@ func (b *body) build(ctx context.Context, numbers driver.Numbers, audit func(egr
 	if err := b.enclose(ctx, audit); err != nil {
 		return err
 	}
-	conn := &connection{number: 1}
+	conn := &connection{number: 1, meeting: make(chan struct{}, 1)}
 	if err := b.connect(ctx, conn, driver.Handover{Numbers: numbers}); err != nil {
 		return b.blame(ctx, err)
 	}

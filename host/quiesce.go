@@ -34,7 +34,11 @@ func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection
 	done := make(chan answer, 1)
 	go func() { // ends with the driver at the latest
 		var a answer
-		if a.err = op.supply(ctx, conn, &cmd); a.err == nil {
+		a.err = op.introduce(ctx, conn, &cmd)
+		if a.err == nil {
+			a.err = op.supply(ctx, conn, &cmd)
+		}
+		if a.err == nil {
 			a.reply, a.err = conn.link.Do(ctx, cmd)
 		}
 		done <- a

@@ -20,6 +20,11 @@ type connection struct {
 	number uint64
 	link   link
 
+	// meeting holds one thing while nobody gives the driver the credentials of
+	// the resource; met says that it has them (NAV-5).
+	meeting chan struct{}
+	met     bool
+
 	mu  sync.Mutex // guards inc, and selected as well until there is one
 	inc *incarnation
 
@@ -158,7 +163,7 @@ func (inc *incarnation) reconnect() {
 	case <-wait.C:
 	}
 	inc.connects++
-	conn := &connection{inc: inc, number: inc.connects}
+	conn := &connection{inc: inc, number: inc.connects, meeting: make(chan struct{}, 1)}
 	if err := inc.connect(inc.ctx, conn, inc.last); err != nil {
 		inc.retry(err)
 		return

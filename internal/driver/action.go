@@ -25,6 +25,9 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 	if cmd.Above != (Numbers{}) {
 		b.rename(cmd.Above)
 	}
+	if len(cmd.Credentials) > 0 {
+		b.accredit(cmd.Credentials)
+	}
 	switch a := cmd.Action.(type) {
 	case reins.ListTabs:
 		return b.listTabs(ctx), nil

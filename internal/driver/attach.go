@@ -218,6 +218,9 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		// session of one is refused, which does no harm.
 		requests = append(requests, cdp.Prepare(emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: strings.ReplaceAll(l, "-", "_")}))
 	}
+	if patterns := b.intercepted(whole); len(patterns) > 0 {
+		requests = append(requests, cdp.Prepare(fetch.Enable, fetch.EnableParams{Patterns: patterns}))
+	}
 	if !whole {
 		return requests
 	}
@@ -225,11 +228,6 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		cdp.Prepare(webauthn.Enable, webauthn.EnableParams{EnableUI: new(false)}), // keys are asked for in vain (ACT-9)
 		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
 	)
-	if b.enforces() {
-		requests = append(requests, cdp.Prepare(fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{
-			{URLPattern: "*", ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageRequest},
-		}}))
-	}
 	if b.settings.Width > 0 && b.settings.Height > 0 {
 		// A session's second override that equals its first is not passed on, so
 		// it is cleared first: another session may have undone it.

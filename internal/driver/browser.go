@@ -38,6 +38,7 @@ type browser struct {
 	downloads map[string]*download
 	effects   map[*effects]struct{} // of the actions under way
 	waiters   []chan struct{}       // closed at the next change
+	passes    map[string]string     // origin to the header that answers it (NAV-5)
 
 	views  views  // what snapshots showed; has a lock of its own
 	habits habits // what pages ask for by themselves; has a lock of its own

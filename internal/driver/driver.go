@@ -60,14 +60,22 @@ func (n Numbers) Max(o Numbers) Numbers {
 
 // Command is one action for the browser.
 type Command struct {
-	Action reins.Action
-	Lease  string            // whose previous snapshot "changes" compares with
-	Files  map[string]string // artifact ID to path inside the cell, for a file control
-	Ask    bool              // do nothing: tell where the action's secret would be typed (ACT-11)
-	Into   Place             // where a secret may be typed: as Ask told it
-	Secret string            // its value
-	Redact redact.Set        // what must not be in the reply
-	Above  Numbers           // first name all there is anew, above these: it was started for nobody, who gets it knew other names (CELL-11)
+	Action      reins.Action
+	Lease       string            // whose previous snapshot "changes" compares with
+	Files       map[string]string // artifact ID to path inside the cell, for a file control
+	Ask         bool              // do nothing: tell where the action's secret would be typed (ACT-11)
+	Into        Place             // where a secret may be typed: as Ask told it
+	Secret      string            // its value
+	Redact      redact.Set        // what must not be in the reply
+	Credentials []Credential      // from now on, in the place of those before; nil changes nothing (NAV-5)
+	Above       Numbers           // first name all there is anew, above these: it was started for nobody, who gets it knew other names (CELL-11)
+}
+
+// Credential is the header by which one origin is answered that asks for a user
+// and password.
+type Credential struct {
+	Origin        string `json:"origin"` // "https://wiki.example", without a default port
+	Authorization string `json:"authorization"`
 }
 
 // Place is where keys would land.

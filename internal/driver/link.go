@@ -128,14 +128,15 @@ func unexpected(err error) error {
 
 // order is a Command on the link.
 type order struct {
-	Action json.RawMessage   `json:"action"`
-	Lease  string            `json:"lease,omitempty"`
-	Files  map[string]string `json:"files,omitempty"`
-	Ask    bool              `json:"ask,omitempty"`
-	Into   Place             `json:"into,omitzero"`
-	Secret string            `json:"secret,omitempty"`
-	Redact redact.Set        `json:"redact,omitempty"`
-	Above  Numbers           `json:"above,omitzero"`
+	Action      json.RawMessage   `json:"action"`
+	Lease       string            `json:"lease,omitempty"`
+	Files       map[string]string `json:"files,omitempty"`
+	Ask         bool              `json:"ask,omitempty"`
+	Into        Place             `json:"into,omitzero"`
+	Secret      string            `json:"secret,omitempty"`
+	Redact      redact.Set        `json:"redact,omitempty"`
+	Above       Numbers           `json:"above,omitzero"`
+	Credentials []Credential      `json:"credentials,omitempty"`
 }
 
 // outcome is what comes back for an order, before the blobs.

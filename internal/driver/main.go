@@ -245,7 +245,7 @@ func (d *server) perform(ctx context.Context, o order) (*Reply, error) {
 		return nil, reins.Errorf(reins.CodeNotReady, "the driver is not connected yet").In(reins.PhaseConnect)
 	}
 	return b.do(ctx, Command{Action: action, Lease: o.Lease, Files: o.Files,
-		Ask: o.Ask, Into: o.Into, Secret: o.Secret, Redact: o.Redact, Above: o.Above})
+		Ask: o.Ask, Into: o.Into, Secret: o.Secret, Redact: o.Redact, Above: o.Above, Credentials: o.Credentials})
 }
 
 // sendNotices sends what is queued, as it comes.

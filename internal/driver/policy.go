@@ -117,10 +117,11 @@ func (b *browser) enforces() bool {
 	return b.settings.Engine == reins.EngineShell && len(n.Allow)+len(n.Deny) > 0
 }
 
-// judge lets a document request of the tab go on, or fails it when it would
-// lead the tab to where the rules do not allow (NAV-3).
+// judge lets a request of the tab go on, with what answers its site's question
+// for credentials (NAV-5), or fails it when it would lead the tab to where the
+// rules do not allow (NAV-3).
 func (t *tab) judge(s *cdp.Session, v fetch.EventRequestPaused) {
-	if v.FrameID == t.main.id && v.Request != nil {
+	if v.FrameID == t.main.id && v.ResourceType == network.ResourceTypeDocument && v.Request != nil {
 		u, err := url.Parse(v.Request.URL)
 		if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 			err = allowed(u, t.b.settings.Navigation)
@@ -130,7 +131,7 @@ func (t *tab) judge(s *cdp.Session, v fetch.EventRequestPaused) {
 			return
 		}
 	}
-	s.Send(fetch.ContinueRequest.Method, fetch.ContinueRequestParams{RequestID: v.RequestID})
+	s.Send(fetch.ContinueRequest.Method, fetch.ContinueRequestParams{RequestID: v.RequestID, Headers: t.passFor(v)})
 }
 
 func errBlockedHost(host string) *reins.Error {

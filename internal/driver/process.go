@@ -219,7 +219,7 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 		return nil, err
 	}
 	result, err := p.order(ctx, order{Action: action, Lease: c.Lease, Files: c.Files,
-		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above})
+		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above, Credentials: c.Credentials})
 	if err == nil && c.Above != (Numbers{}) {
 		p.delivered(ctx, result.Numbers.Tab) // none of them has a name of before
 	}
