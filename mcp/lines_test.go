@@ -102,7 +102,7 @@ func (w *wire) initialize(version string) string {
 	return got.ProtocolVersion
 }
 
-// MCP-1: every version gets an answer, and one that the server speaks.
+// MCP-1, B111: every version gets an answer, and one that the server speaks.
 func TestVersions(t *testing.T) {
 	const newest = "2025-11-25"
 	for asked, want := range map[string]string{

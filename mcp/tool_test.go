@@ -156,7 +156,7 @@ func TestSecretArgument(t *testing.T) {
 	}
 }
 
-// MCP-4: every tool has a title, annotations and schemas of the kind that common
+// MCP-4, B112: every tool has a title, annotations and schemas of the kind that common
 // clients and model services take.
 func TestSchemasAreTakenByClients(t *testing.T) {
 	for _, tool := range listed(t, mcp.Options{Tools: []string{"full"}, People: true}) {

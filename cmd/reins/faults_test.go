@@ -57,7 +57,7 @@ func TestNoBrowserIsSaid(t *testing.T) {
 	}
 }
 
-// MCP-6: a call that is taken back ends now, and the next one is answered.
+// MCP-6, B118: a call that is taken back ends now, and the next one is answered.
 func TestCancelledCallFreesTheBrowser(t *testing.T) {
 	target := hang(t)
 	c := connect(t, program(t, "mcp", "--engine", "shell", "--allow", target))
@@ -77,7 +77,7 @@ func TestCancelledCallFreesTheBrowser(t *testing.T) {
 	}
 }
 
-// RES-8: a browser that dies is said, tools stay, and the next call has a
+// RES-8, B121: a browser that dies is said, tools stay, and the next call has a
 // new browser.
 func TestDeadBrowserIsSaidAndReplaced(t *testing.T) {
 	site, err := demo.Serve()
@@ -127,7 +127,7 @@ func killBrowser(t *testing.T, pid int) {
 	}
 }
 
-// OVW-1, OWN-3: kill -9 of the server leaves no process, and the next one clears
+// OVW-1, OWN-3, B066, B078: kill -9 of the server leaves no process, and the next one clears
 // what it left on disk.
 func TestKilledServerIsSucceeded(t *testing.T) {
 	cmd := program(t, "mcp", "--engine", "shell")
@@ -280,7 +280,7 @@ func TestTabsToolset(t *testing.T) {
 	}
 }
 
-// LIFE-3, OVW-1: a second signal ends it at once, and its children with it.
+// LIFE-3, OVW-1, B076: a second signal ends it at once, and its children with it.
 func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	cmd := program(t, "mcp", "--engine", "shell")
 	in, err := cmd.StdinPipe() // stays open

@@ -161,7 +161,7 @@ func lostClient() {
 	fmt.Println("answered", err)
 }
 
-// MCP-8, OVW-1: kill -9 of the client takes everything with it within a second,
+// MCP-8, OVW-1, B066: kill -9 of the client takes everything with it within a second,
 // whatever was under way.
 func TestKilledClientLeavesNothing(t *testing.T) {
 	target := hang(t)
@@ -199,7 +199,7 @@ func TestKilledClientLeavesNothing(t *testing.T) {
 	nothingLeft(t, server)
 }
 
-// LIFE-3: SIGTERM and SIGINT end it in order, with success.
+// LIFE-3, B076: SIGTERM and SIGINT end it in order, with success.
 func TestSignalsEndIt(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		cmd := program(t, "mcp", "--engine", "shell")
@@ -242,7 +242,7 @@ func waitFor(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// DIR-1, OWN-1: a second client in the same place gets its own browser and does not
+// DIR-1, OWN-1, B065: a second client in the same place gets its own browser and does not
 // disturb the first.
 func TestTwoClientsDoNotMeet(t *testing.T) {
 	site, err := demo.Serve()
