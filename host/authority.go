@@ -277,6 +277,7 @@ func (r *resource) acquire(g *grant) (*lease, error) {
 		}
 		l = &lease{r: r, grant: g, id: capability.NewID(capability.KindLease), done: make(chan struct{})}
 		l.seen = r.connectionLocked()
+		l.told = l.seen // names of this connection are good, whoever told them
 		g.lease = l
 	})
 	if l == nil {

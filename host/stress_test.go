@@ -15,9 +15,13 @@ import (
 // hold is what the fakes watch (LSE-6, OPS-1) and what is left at the end.
 func TestStress(t *testing.T) {
 	w := newWorld(t, t.TempDir(), reins.Hooks{BeforeOperation: func(context.Context, reins.Operation) error { return nil }}, reins.Limits{Queue: 8})
-	r := w.register(t, reins.BrowserSpec{})
+	r := w.register(t, reins.BrowserSpec{Verbs: reins.AgentVerbs()})
 	var revision box[uint64]
 	revision.set(1)
+	ofControl := map[reins.Role][]reins.Action{
+		reins.RoleHuman: {reins.RequestControl{}, reins.RequestControl{}, reins.ReleaseControl{}, reins.RenewControl{}, reins.StopAgents{}, reins.GetControl{}},
+		reins.RoleAgent: {reins.RequestHuman{Reason: "help"}},
+	}
 	worker := func(rng *rand.Rand) {
 		for range 120 {
 			b := personOf(key1)
@@ -34,7 +38,11 @@ func TestStress(t *testing.T) {
 			}
 			for range rng.IntN(4) {
 				ctx, cancel := context.WithTimeout(ctx0, time.Duration(rng.IntN(3000))*time.Microsecond)
-				_, err := l.Do(ctx, reins.Call{Action: reins.Snapshot{}, Key: []string{"", "k"}[rng.IntN(2)]})
+				call := reins.Call{Action: reins.Snapshot{}, Key: []string{"", "k"}[rng.IntN(2)]}
+				if rng.IntN(3) == 0 {
+					call = reins.Call{Action: ofControl[b.Role][rng.IntN(len(ofControl[b.Role]))]}
+				}
+				_, err := l.Do(ctx, call)
 				cancel()
 				if reins.CodeOf(err) == reins.CodeInternal {
 					t.Errorf("internal: %v", reins.AsError(err).Cause)
@@ -77,6 +85,9 @@ func TestStress(t *testing.T) {
 	}
 	w.stop(t)
 	waiting, running := r.st.queue.Waiting()
+	if is := r.controlLocked(""); is.Actor != "" || is.Agents != 0 || len(is.Requests) != 0 || r.st.takeover.timer != nil {
+		t.Errorf("left of control: %+v", is)
+	}
 	if waiting != 0 || running != 0 || len(r.st.ops) != 0 || len(r.st.grants) != 0 || gen.reserved != 0 || gen.hooks != 0 {
 		t.Errorf("left: %d waiting, %d running, %d operations, %d grants, %d capabilities, %d hooks",
 			waiting, running, len(r.st.ops), len(r.st.grants), gen.reserved, gen.hooks)
