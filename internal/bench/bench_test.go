@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"testing"
 )
 
@@ -50,5 +51,23 @@ func TestFloor(t *testing.T) {
 	}
 	if got := text(plainWalk); len(got) < 500 {
 		t.Errorf("the walk says %q", got)
+	}
+	for _, c := range []struct {
+		page, expression, want string
+		do                     func() error
+	}{
+		{"fetch", `out.textContent`, "2", func() error { return errors.Join(f.fetch(ctx), f.fetch(ctx)) }},
+		{"leave", `String(location.search.length>1)`, "true", func() error { return f.leave(ctx) }},
+		{"frames", `String(frames.length)`, "20", func() error { return f.walkFrames(ctx) }},
+	} {
+		if err := f.navigate(ctx, s.url(c.page)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := text(c.expression); got != c.want {
+			t.Errorf("%s left %q, want %q", c.page, got, c.want)
+		}
 	}
 }

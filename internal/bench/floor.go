@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -133,7 +134,7 @@ func (f *floor) event(e cdp.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen[life.LoaderID] = true
-	if f.loaded != nil && life.LoaderID == f.loader {
+	if f.loaded != nil && (life.LoaderID == f.loader || f.loader == "") {
 		close(f.loaded)
 		f.loaded = nil
 	}
@@ -225,20 +226,66 @@ func (f *floor) walk(ctx context.Context) error {
 	return f.eval(ctx, plainWalk)
 }
 
+// walkFrames is a plain walk of the page and of each of its frames, which are
+// of the same process here, in one call.
+func (f *floor) walkFrames(ctx context.Context) error {
+	return f.eval(ctx, `[`+plainWalk+`,...Array.from(frames,f=>f.eval(`+strconv.Quote(plainWalk)+`))].join('\n')`)
+}
+
 func (f *floor) click(ctx context.Context) error {
-	mouse := func(kind string, buttons, count int) cdp.Request {
-		return cdp.Request{Method: "Input.dispatchMouseEvent", Params: map[string]any{
-			"type": kind, "x": f.button.X, "y": f.button.Y, "button": "left", "buttons": buttons, "clickCount": count}}
-	}
-	calls := f.page.SendAll(mouse("mouseMoved", 0, 0), mouse("mousePressed", 1, 1), mouse("mouseReleased", 0, 1))
-	if err := calls[2].Wait(ctx, nil); err != nil {
+	if err := f.push(ctx); err != nil {
 		return err
 	}
 	return f.eval(ctx, `document.getElementById('out').textContent`)
 }
 
+// fetch clicks and waits until what the page fetched then is there.
+func (f *floor) fetch(ctx context.Context) error {
+	if err := f.push(ctx); err != nil {
+		return err
+	}
+	return f.page.Call(ctx, "Runtime.evaluate", map[string]any{"expression": `answer.then(()=>out.textContent)`, "awaitPromise": true, "returnByValue": true}, nil)
+}
+
+// leave clicks, waits until the next page is parsed, and reads it.
+func (f *floor) leave(ctx context.Context) error {
+	f.mu.Lock()
+	next := make(chan struct{})
+	f.loaded, f.loader = next, ""
+	f.mu.Unlock()
+	if err := f.push(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-next:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := f.where(ctx); err != nil {
+		return err
+	}
+	return f.walk(ctx)
+}
+
+// push clicks the button by its place.
+func (f *floor) push(ctx context.Context) error {
+	mouse := func(kind string, buttons, count int) cdp.Request {
+		return cdp.Request{Method: "Input.dispatchMouseEvent", Params: map[string]any{
+			"type": kind, "x": f.button.X, "y": f.button.Y, "button": "left", "buttons": buttons, "clickCount": count}}
+	}
+	calls := f.page.SendAll(mouse("mouseMoved", 0, 0), mouse("mousePressed", 1, 1), mouse("mouseReleased", 0, 1))
+	return calls[2].Wait(ctx, nil)
+}
+
 func (f *floor) eval(ctx context.Context, expression string) error {
-	return f.page.Call(ctx, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, nil)
+	var out struct {
+		Exception *struct{ Text string } `json:"exceptionDetails"`
+	}
+	err := f.page.Call(ctx, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &out)
+	if err == nil && out.Exception != nil {
+		err = errors.New(out.Exception.Text)
+	}
+	return err
 }
 
 func (f *floor) fill(ctx context.Context, text string) error {

@@ -83,6 +83,20 @@ func (c *client) find(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
+	return c.take(text, what)
+}
+
+// leave clicks a button that leads to a page with such a button again, which
+// the answer shows.
+func (c *client) leave(ctx context.Context, what string) error {
+	text, err := c.call(ctx, "browser_click", map[string]any{"ref": c.ref, "snapshot": true})
+	if err != nil {
+		return err
+	}
+	return c.take(text, what)
+}
+
+func (c *client) take(text, what string) error {
 	for line := range strings.Lines(text) {
 		if m := refs.FindStringSubmatch(line); m != nil && strings.Contains(line, what) {
 			c.ref = m[1]

@@ -24,6 +24,9 @@ func serve() (*site, error) {
 	for _, n := range []int{35, 950, 10000, 50000} {
 		pages["/"+strconv.Itoa(n)] = page(n)
 	}
+	pages["/frames"] = `<!doctype html><html lang="en"><title>Frames</title><main>` + strings.Repeat(`<iframe src="/35" title="Goods"></iframe>`, 20) + `</main>`
+	pages["/fetch"] = acting("Fetch", `answer=fetch('/35').then(r=>r.text()).then(()=>{out.textContent=++count})`)
+	pages["/leave"] = acting("Leave", `location.assign('/leave?'+performance.now())`)
 	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := pages[r.URL.Path]
 		if !ok {
@@ -52,4 +55,10 @@ func page(n int) string {
 	}
 	b.WriteString(`</ul></main>`)
 	return b.String()
+}
+
+// acting is a page with a button that does something.
+func acting(name, script string) string {
+	return `<!doctype html><html lang="en"><title>` + name + `</title><main><h1>` + name + `</h1><button onclick="` + script + `">` + name +
+		`</button><p id="out">0</p></main><script>let count=0,answer;const out=document.getElementById('out')</script>`
 }

@@ -298,6 +298,9 @@ func (t *tab) lifecycleLocked(v page.EventLifecycleEvent) bool {
 		f.phase = phaseParsed
 	case v.Name == "load" && f.phase < phaseLoaded:
 		f.phase = phaseLoaded
+		if f == t.main { // the browser itself says so some pictures later
+			t.loadingLocked(false)
+		}
 	case v.Name == "firstContentfulPaint":
 		f.painted = true
 		return true
