@@ -33,7 +33,9 @@ func on(tab reins.TabID) reins.Call {
 func TestPerTabAtOnce(t *testing.T) {
 	perTab(t, bubbleOptions{limits: reins.Limits{TabsAtOnce: 2, QueuePerTab: 3}}, func(t *testing.T, w *world, r *resource) {
 		l := w.lease(t, agentOf(key1, 1))
+		w.mu.Lock()
 		w.each = map[string]behaviour{"do": slow}
+		w.mu.Unlock()
 		var done []<-chan error
 		for _, tab := range []reins.TabID{"t1", "t2", "t3", "t3", "t4"} { // two run, three wait
 			done = append(done, start(l, on(tab)))
@@ -48,7 +50,6 @@ func TestPerTabAtOnce(t *testing.T) {
 			}()
 		}
 		time.Sleep(4 * time.Second)
-		clear(w.each)
 	})
 }
 
