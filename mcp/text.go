@@ -272,7 +272,11 @@ func (o *output) content(line func(string, ...any)) {
 		fence += "`"
 	}
 	line("\n%s:\n%s%s\n%s\n%s", what, fence, form, strings.TrimSuffix(o.Content, "\n"), fence)
-	if o.Cursor != "" && o.form == "" {
+	switch {
+	case o.Cursor == "" || o.form != "":
+	case o.Omitted == 0:
+		line("More text was left out; go on with cursor %q, or narrow with ref, find or interactive.", o.Cursor)
+	default:
 		line("%d elements were left out; go on with cursor %q, or narrow with ref, find or interactive.", o.Omitted, o.Cursor)
 	}
 }

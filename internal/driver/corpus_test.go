@@ -62,4 +62,22 @@ var corpus = map[string]string{
 	"transform": `<style>.u{text-transform:uppercase}.p{white-space:pre}</style><button>a&nbsp;b</button><button class=p>c   d</button><button>soft&shy;hyphen</button><button>zero&#8203;width</button>
 <button><p>para</p>tail</button><button>g <br> h</button>`,
 	"editing": `<div contenteditable aria-label=Ed>some <b>text</b></div><div contenteditable=false>no</div><div role=textbox aria-multiline=true contenteditable=plaintext-only aria-label=Multi>x</div>`,
+	"embedded": `<label><input type=checkbox> Flash <select aria-label=n><option>1<option selected>3</select> times</label>
+<label><input type=checkbox> Flash <span role=combobox tabindex=0 aria-label=n>3</span> times</label><label><input type=checkbox> Flash <input role=combobox value=3 aria-label=n> times</label>
+<label><input type=checkbox> Flash <span role=listbox aria-label=n><span role=option>1</span><span role=option aria-selected=true>3</span></span> times</label>
+<label><input type=checkbox> Flash <span role=combobox tabindex=0><span role=listbox><span role=option>1</span><span role=option aria-selected=true>3</span></span></span> times</label>
+<label><input type=checkbox> Flash <span role=menu><span role=menuitem>1</span></span> times</label><label><input type=checkbox> Flash <span role=slider aria-valuenow=3></span> times</label>
+<input value=peanuts id=peanuts><img aria-labelledby=peanuts src=x><button aria-labelledby="own peanuts" id=own>Own</button>
+<ul role=tree><li role=treeitem tabindex=0>Fruit<ul role=group><li role=treeitem tabindex=-1>Apple</ul></ul><div role=menu><div role=menuitem tabindex=0>File<div role=menu><div role=menuitem tabindex=-1>Open</div></div></div></div>`,
+	"unseen": `<h2>seen <span style="visibility:hidden">unseen <b style="visibility:visible">seen again</b></span></h2><button>a<span><span> </span></span>b</button>
+<button style="visibility:hidden">no <b style="visibility:visible">yes</b></button><button><span role=presentation title=no>text</span></button><button><img alt="" title=no role=presentation src=x>text</button>
+<style>.l::before{content:"foo"}.l::after{content:"baz"}</style><label class=l><input type=checkbox></label>`,
+	"references": `<section aria-labelledby=gone>no region</section><main><aside>in main</aside></main><section><aside>in a section</aside></section><div role="region group">second</div>
+<a href=# aria-labeledby=mis>x</a><b id=mis>misspelled</b><div role=textbox contenteditable aria-placeholder=Placeholder></div><span id=q2>q <button aria-labelledby=q2 id=q3>x</button></span>
+<h3><a href=# aria-labelledby=pic>link1</a> <a href=#>link2 <img id=pic alt=image src=x></a></h3>`,
+	"owned": `<button aria-owns=play><span aria-hidden=true><span id=play>Play</span></span></button><h3><span aria-hidden=true aria-owns=refl>not</span><b id=refl>reflection</b></h3>
+<h3><span aria-owns=car>The dog and the </span></h3><h4>Speeding <b id=car>car</b></h4><a href=# aria-owns=hid>Shown</a><div hidden><span id=hid> not</span></div>`,
+	"slots": `<button aria-labelledby=s1></button><label id=s1><span id=h1>slotted</span></label><script>h1.attachShadow({mode:'open'}).innerHTML='foo <slot aria-label=label></slot> bar'</script>`,
+	"drawn": `<svg width=90 height=90><a href=# xlink:title="Title"><circle r=4></circle></a><rect aria-label=Bar width=9 height=9></rect><g aria-label=Group><circle r=3><title>Dot</title></circle></g></svg>`,
+	"open":  `<button popovertarget=pop>Popover</button><div id=pop popover>x</div><textarea aria-label=Area></textarea><div role=switch aria-checked=mixed tabindex=0>Mixed</div>`,
 }

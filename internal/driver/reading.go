@@ -31,6 +31,7 @@ type reading struct {
 	loading bool
 	busy    bool // something in it says that it is being updated
 	full    bool // it has more than a walk lists
+	late    bool // a walk took too long
 	silent  int  // frames that did not answer
 	chooser bool // a file is asked for
 }
@@ -47,7 +48,10 @@ func (x *action) notes(r *reading) {
 		x.note("a part of the page says that it is being updated (busy); what it shows may be old")
 	}
 	if r.full {
-		x.note("the page has more entries than a snapshot lists; take one of a ref to see the rest")
+		x.note("the page has more than a snapshot lists; take one of a ref to see the rest")
+	}
+	if r.late {
+		x.note("the page is too large to be read at once: what comes after the end is missing; take a snapshot of a ref to see a part of it")
 	}
 	if r.chooser {
 		x.note("the page asks for a file; give it one with fill on the file control's ref")
@@ -211,6 +215,7 @@ func (b *browser) walkAll(ctx context.Context, docs []placed, n int, r *reading)
 		}
 		r.busy = r.busy || p.Busy
 		r.full = r.full || p.Full
+		r.late = r.late || p.Late
 	}
 	return pages, nil
 }

@@ -17,6 +17,7 @@ const (
 	snapshotBytes = 24_000 // budget of a snapshot that names none (SNAP-5)
 	keptViews     = 48     // outlines that "changes" may compare with
 	keptCursors   = 128
+	keptBytes     = 96 << 20 // of all these outlines, about
 )
 
 // views is what the driver remembers of snapshots: for "changes" the last
@@ -43,6 +44,7 @@ type viewKey struct {
 type view struct {
 	nodes []outline.Node
 	main  *document
+	size  int
 }
 
 // stop is where a cut snapshot ended and what is needed to go on (SNAP-5).
@@ -149,7 +151,7 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 		}
 	}
 	if a.Ref == "" && a.Find == "" && a.Depth == 0 { // who saw a part has not seen the rest change
-		b.views.keep(key, &view{r.nodes, r.main})
+		b.views.keep(key, &view{r.nodes, r.main, size(r.nodes)})
 	}
 	s := &stop{asked: a, tab: x.tab, main: r.main}
 	if result.Changes {
@@ -187,6 +189,10 @@ func (b *browser) cut(x *action, s *stop, lines []outline.Line, nodes []outline.
 		}
 	}
 	result.Cursor = b.views.stopAt(&next)
+	if result.Omitted == 0 {
+		x.note("more text did not fit; a snapshot with cursor %q goes on with it", result.Cursor)
+		return
+	}
 	x.note("%d more elements did not fit; a snapshot with cursor %q goes on with them", result.Omitted, result.Cursor)
 }
 
@@ -251,8 +257,17 @@ func elements(nodes []outline.Node) int {
 	return n
 }
 
+// size is what an outline holds, about.
+func size(nodes []outline.Node) int {
+	n := 0
+	for i := range nodes {
+		n += 64 + len(nodes[i].Name) + len(nodes[i].States) + len(nodes[i].Value)
+	}
+	return n
+}
+
 // keep remembers the last outline of a lease and tab, and forgets the view
-// that was not used for longest when there are too many.
+// that was not used for longest when there are too many, or they are too large.
 func (v *views) keep(key viewKey, now *view) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -261,7 +276,12 @@ func (v *views) keep(key viewKey, now *view) {
 	}
 	v.last[key] = now
 	v.recent = append(slices.DeleteFunc(v.recent, func(k viewKey) bool { return k == key }), key)
-	if len(v.recent) > keptViews {
+	all := 0
+	for _, old := range v.last {
+		all += old.size
+	}
+	for len(v.recent) > 1 && (len(v.recent) > keptViews || all > keptBytes) {
+		all -= v.last[v.recent[0]].size
 		delete(v.last, v.recent[0])
 		v.recent = v.recent[1:]
 	}

@@ -78,7 +78,7 @@ var outlines = []struct{ name, html, want string }{
 two</textarea><input type=file aria-label=F multiple accept=".pdf"><input type=range aria-label=V min=0 max=9 value=3><progress aria-label=Up value=.5></progress>
 <select aria-label=S><option>a<option selected>b<optgroup label=G><option disabled>c</optgroup></select><input type=date aria-label=D value=2031-02-28><input aria-label=E placeholder=hint>`, `- textbox "PW" [ref=e1]: •••••••
 - textbox "Pin" [ref=e2]: ••••
-- textbox "T" [ref=e3]: "one\ntwo"
+- textbox "T" [multiline] [ref=e3]: "one\ntwo"
 - file "F" [multiple] [accept=".pdf"] [ref=e4]: no file chosen
 - slider "V" [min="0"] [max="9"] [ref=e5]: 3
 - progressbar "Up": 0.5
@@ -144,6 +144,34 @@ two</textarea><input type=file aria-label=F multiple accept=".pdf"><input type=r
 `},
 	{"generated text", `<style>.n::before{content:"No. "}.n::after{content:" (new)"}</style><p class=n>7</p><button class=n>Go</button>`, `- paragraph: No. 7 (new)
 - button "No. Go (new)" [ref=e1]
+`},
+	{"text of what has no name", `<div role=group>in a group</div><div role=img>drawn</div><address>Main street</address><div role=group aria-label=G>named</div>`, `- text: in a group
+- text: drawn
+- text: Main street
+- group "G": named
+`},
+	{"wrappers with a name", `<div role=document aria-label=Doc><p>inside</p><button>Go</button></div><table role=grid aria-label=T><tbody aria-label=Body><tr><td tabindex=0>cell</table>
+<p>at <time aria-label="noon">12:00</time></p>`, `- document "Doc":
+  - paragraph: inside
+  - button "Go" [ref=e1]
+- grid "T" [ref=e2]:
+  - rowgroup "Body":
+    - row:
+      - gridcell "cell" [ref=e3]
+- paragraph: at noon
+`},
+	{"labels with a label of their own", `<label aria-label="Spoken">Seen <input></label>`, `- text: Seen
+- textbox "Spoken" [ref=e1]
+`},
+	{"drawings", `<svg width=90 height=90><g aria-label="Bars"><rect aria-label="May: 3" width=9 height=9></rect><rect width=9 height=9><title>June: 4</title></rect><rect width=1 height=1></rect></g>
+<a href=/x><circle r=4></circle><title>To x</title></a></svg>`, `- group "Bars":
+  - graphics-symbol "May: 3"
+  - graphics-symbol "June: 4"
+- link "To x" [ref=e1]:
+  - /url: /x
+`},
+	{"what is open", `<button popovertarget=p>Menu</button><div id=p popover>in it</div><div role=switch aria-checked=mixed tabindex=0>S</div>`, `- button "Menu" [collapsed] [ref=e1]
+- switch "S" [ref=e2]
 `},
 	{"odd text", `<p id=p></p><button title="say &quot;hi&quot;"></button><script>p.textContent='half \ud83d pair\u0007bell'</script>`, "- paragraph: half \uFFFD pair bell\n- button \"say \\\"hi\\\"\" [ref=e1]\n"},
 }

@@ -50,7 +50,8 @@ type Page struct {
 	Hosts int  // elements that may have a closed shadow root
 	Ready bool // the document has finished loading
 	Busy  bool // something in it says that it is being updated
-	Full  bool // it has more entries than a walk lists
+	Full  bool // it has more than a walk lists
+	Late  bool // the walk took too long and ended where it was
 }
 
 // Gone is what a walker returns when the element to begin at is gone.
@@ -70,7 +71,7 @@ func Parse(s string, doc int) (Page, error) {
 	if err != nil || r.short {
 		return Page{}, errForm
 	}
-	p := Page{Hosts: hosts, Ready: head[1] == "complete", Busy: head[2] == "1", Full: head[3] == "1"}
+	p := Page{Hosts: hosts, Ready: head[1] == "complete", Busy: head[2] == "1", Full: head[3] == "1", Late: head[3] == "2"}
 	if !r.more {
 		return p, nil
 	}

@@ -99,10 +99,12 @@ const bound = (s, max = PAGE_STRING) => {
   return s.slice(0, end) + '…';
 };
 
+const MAX_IDS = 1000; // of one list of references
+
 const byIds = (el, list) => {
   const root = el.getRootNode();
   const out = [];
-  for (const id of list.split(/\s+/)) {
+  for (const id of list.split(/\s+/, MAX_IDS)) {
     const found = id && root.getElementById ? root.getElementById(id) : null;
     if (found) out.push(found);
   }

@@ -29,7 +29,7 @@ const TITLED = 16;  // it may be named by more than its content and attributes
 const tagBits = new Map();
 for (const [bit, tags] of [[SKIP, SKIPPED], [ROOTED, [...HOSTS, 'body']], [CONTROLS, ['a', 'button', 'input', 'select', 'textarea', 'summary']],
   [TITLED, ('input select textarea meter output progress img area fieldset table figure optgroup option svg title desc ' +
-    'iframe object').split(' ')]]) {
+    'iframe object g image circle ellipse line path polygon polyline rect').split(' ')]]) {
   for (const t of tags) tagBits.set(t, (tagBits.get(t) || 0) | bit);
 }
 const bitsOfTag = (tag) => tagBits.get(tag) ?? (tag.includes('-') ? OWN | ROOTED : 0);

@@ -84,39 +84,124 @@ const quietlyHidden = (el) => {
   return s.display === 'none' || s.display === '' || s.visibility !== 'visible' || attr(el, 'aria-hidden') === 'true';
 };
 
+// What one name gathers at most. It is printed far shorter; a page may have
+// thousands of things named by one long text.
+const NAME_TEXT = 4 * PAGE_STRING;
+const NAME_PARTS = 1000;
+
+const clipped = (data) => data.length > NAME_TEXT ? data.slice(0, NAME_TEXT) : data;
+
+// leafText is the text of an element that has only text in it.
+const leafText = (el) => {
+  let node = el.firstChild;
+  if (!node) return '';
+  if (!node.nextSibling) return node.nodeType === 3 ? clipped(node.data) : '';
+  let out = '';
+  for (; node && out.length < NAME_TEXT; node = node.nextSibling) if (node.nodeType === 3) out += clipped(node.data);
+  return out;
+};
+
+let ownedMaps = new WeakMap(); // root → element → its owner, for one reading
+
+// hasBox tells whether an element is drawn; one that is "contents" has no box
+// of its own, but what is in it has.
+const hasBox = (el) => el.checkVisibility(SEEN) || getComputedStyle(el).display === 'contents';
+
+// turns tells whether an owner is, by way of what owns it, inside of what it
+// would own.
+const turns = (map, el, owner) => {
+  for (let n = 0; owner; owner = map.get(owner), n++) if (n > 100 || el.contains(owner)) return true;
+  return false;
+};
+
+// ownedIn finds what aria-owns takes to another place. Who is hidden owns
+// nothing, and what is hidden is not owned.
+const ownedIn = (root) => {
+  let map = ownedMaps.get(root);
+  if (map) return map;
+  map = new Map();
+  for (const owner of root.querySelectorAll('[aria-owns]')) {
+    if (map.size > MAX_OWNED) break;
+    if (!hasBox(owner) || owner.closest('[aria-hidden="true"]')) continue;
+    for (const el of byIds(owner, attr(owner, 'aria-owns'))) if (!map.has(el) && !turns(map, el, owner) && hasBox(el)) map.set(el, owner);
+  }
+  ownedMaps.set(root, map);
+  return map;
+};
+
+// piecesOf is what an element holds, aria-owns counted.
+const piecesOf = (el) => {
+  const root = el.getRootNode();
+  const owned = root.querySelectorAll ? ownedIn(root) : new Map();
+  if (!owned.size) return contentsOf(el);
+  const out = [];
+  for (const node of contentsOf(el)) if (!owned.has(node)) out.push(node);
+  if (el.hasAttribute('aria-owns')) for (const node of byIds(el, attr(el, 'aria-owns'))) if (owned.get(node) === el) out.push(node);
+  return out;
+};
+
+// Widgets and parts of the page inside of something named, whose content is
+// not a part of its name.
+const NOT_IN_NAMES = new Set('menu menubar tree treegrid grid tablist radiogroup toolbar dialog alertdialog'.split(' '));
+
 const REPLACED = new Set(['img', 'svg', 'input', 'select', 'textarea', 'button', 'canvas', 'video', 'iframe', 'object', 'meter', 'progress']);
 
 const contentText = (el, o) => {
   const generates = generatorsIn(el.getRootNode())(el);
-  const owns = attr(el, 'aria-owns');
-  const shallow = el.firstElementChild === null && !rootOf(el) && el.localName !== 'slot';
-  if (shallow && !generates && !owns) return el.textContent;
-  let out = generates ? generated(el, '::before') : '';
-  const pieces = [...contentsOf(el)];
-  if (owns) pieces.push(...byIds(el, owns));
-  const inner = o.inside && !o.direct ? o : { seen: o.seen, hidden: o.hidden, referred: o.referred, inside: true, direct: false };
-  for (const node of pieces) {
-    if (node.nodeType === 3) { out += node.data; continue; }
+  if (!generates && el.firstElementChild === null && !rootOf(el) && el.localName !== 'slot' && !el.hasAttribute('aria-owns')) {
+    return o.unseen ? '' : leafText(el);
+  }
+  let out = generates && !o.unseen ? generated(el, '::before') : '';
+  const inner = o.inside && !o.direct && !o.unseen ? o : { seen: o.seen, hidden: o.hidden, referred: o.referred, origin: o.origin, inside: true };
+  const branch = !o.inside && attr(el, 'role') === 'treeitem';
+  for (const node of piecesOf(el)) {
+    if (out.length > NAME_TEXT || o.seen.size > NAME_PARTS) break;
+    if (node.nodeType === 3) { if (!o.unseen) out += clipped(node.data); continue; }
     if (node.nodeType !== 1) continue;
     if (node.localName === 'br') { out += ' '; continue; }
     const style = getComputedStyle(node);
     const display = style.display;
-    if (!o.hidden && (display === 'none' || display === '' || style.visibility !== 'visible' || attr(node, 'aria-hidden') === 'true')) continue;
+    if (!o.hidden) {
+      if (display === 'none' || display === '' || attr(node, 'aria-hidden') === 'true') continue;
+      if (style.visibility !== 'visible') { // what is in it may be seen all the same
+        if (node.firstElementChild && !o.seen.has(node)) { o.seen.add(node); out += contentText(node, { ...inner, unseen: true }); }
+        continue;
+      }
+    }
+    if (branch && attr(node, 'role') === 'group') continue; // what is below it in its tree
     const text = nameFrom(node, inner);
-    if (!text) continue;
-    out += (display === 'inline' && !REPLACED.has(node.localName)) || display === 'contents' ? text : ' ' + text + ' ';
+    const inline = (display === 'inline' && !REPLACED.has(node.localName)) || display === 'contents';
+    out += inline ? text : ' ' + text + ' ';
   }
-  return generates ? out + generated(el, '::after') : out;
+  return generates && !o.unseen ? out + generated(el, '::after') : out;
 };
 
-const embeddedValue = (el, role) => {
+// chosenIn is the text of what is chosen in a list made of other elements.
+const chosenIn = (el, o) => {
+  const out = [];
+  for (const option of el.querySelectorAll('[role~="option"][aria-selected="true"]')) {
+    if (out.length < MAX_CHOSEN) out.push(squeeze(nameFrom(option, { seen: o.seen, inside: true })));
+  }
+  return out.join(' ');
+};
+
+const MAX_CHOSEN = 50;
+
+const embeddedValue = (el, role, o) => {
   switch (role) {
     case 'textbox': case 'searchbox':
       if (el.type === 'password') return '•'.repeat(el.value.length);
-      return 'value' in el ? el.value : contentText(el, { seen: new Set(), inside: true });
-    case 'combobox': case 'listbox':
-      if (el.localName === 'select') return [...el.selectedOptions].map((x) => x.label || x.textContent).join(' ');
-      return 'value' in el ? el.value : null;
+      return 'value' in el ? clipped(el.value) : contentText(el, { seen: o.seen, inside: true });
+    case 'combobox': case 'listbox': {
+      if (el.localName === 'select') {
+        const out = [];
+        for (const x of el.selectedOptions) if (out.push(x.label || clipped(x.textContent)) === MAX_CHOSEN) break;
+        return out.join(' ');
+      }
+      if ('value' in el) return clipped(el.value);
+      const chosen = chosenIn(el, o);
+      return chosen || role === 'listbox' ? chosen : contentText(el, { seen: o.seen, inside: true });
+    }
     case 'slider': case 'spinbutton': case 'scrollbar': case 'progressbar': case 'meter':
       return attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow') || ('value' in el ? String(el.value) : '');
   }
@@ -146,6 +231,8 @@ const labelsOf = (el) => {
 };
 
 const forget = () => {
+  ownedMaps = new WeakMap();
+  referredNames = new WeakMap();
   generatedMay = new WeakMap();
   labelMaps = new WeakMap();
   tableKind = new WeakMap();
@@ -187,56 +274,76 @@ const nativeName = (el, tag, role, o) => {
     case 'figure': return childText(el, 'figcaption', o);
     case 'optgroup': return attr(el, 'label') || '';
     case 'option': return attr(el, 'label') || '';
+    case 'a': return attr(el, 'xlink:title') || '';
+    case 'g': case 'image': case 'circle': case 'ellipse': case 'line': case 'path': case 'polygon': case 'polyline': case 'rect': case 'text':
+      return el.namespaceURI.endsWith('svg') ? childText(el, 'title', o) : '';
     case 'svg': return childText(el, 'title', o) || (role === 'img' ? attr(el, 'xlink:title') || '' : '');
     case 'title': case 'desc': return el.namespaceURI.endsWith('svg') ? el.textContent : '';
   }
   return '';
 };
 
+// labelledBy is what names an element by reference; many pages misspell it.
+const labelledBy = (el) => attr(el, 'aria-labelledby') || attr(el, 'aria-labeledby');
+
+let referredNames = new WeakMap(); // element → what it says when something is named by it, for one reading
+
+// referredName is the text of an element that names another one.
+const referredName = (target, el, o) => {
+  const shared = trip !== null && !o.inside && !holds(target, el);
+  let text = shared ? referredNames.get(target) : undefined;
+  if (text === undefined) {
+    const seen = o.inside ? o.seen : new Set();
+    text = squeeze(nameFrom(target, { seen, inside: true, direct: true, referred: true, origin: el, hidden: quietlyHidden(target) }));
+    if (shared) referredNames.set(target, text);
+  }
+  return text;
+};
+
 // nameFrom walks the steps 2A to 2I. o.inside: on the way through the content
-// of something named; o.direct: named by a reference; o.seen: not twice.
+// of something named; o.direct: named by a reference; o.origin: what is named
+// by it; o.seen: not twice.
 function nameFrom(el, o) {
-  if (o.seen.has(el) || o.seen.size > 4000) return '';
+  if (o.seen.has(el) || o.seen.size > NAME_PARTS) return '';
   const tag = el.localName;
   if (tag === 'script' || tag === 'style' || tag === 'template' || tag === 'noscript') return '';
   if (!o.hidden && o.direct && quietlyHidden(el)) return '';
   o.seen.add(el);
   const role = roleOf(el, tag);
-  const by = attr(el, 'aria-labelledby');
-  if (by && !o.referred) {
+  const by = o.referred ? null : labelledBy(el);
+  if (by) {
     const texts = [];
+    let length = 0;
     for (const target of byIds(el, by)) {
-      const seen = new Set();
-      const text = squeeze(nameFrom(target, { seen, inside: true, direct: true, referred: true, hidden: quietlyHidden(target) }));
+      const text = referredName(target, el, o);
       if (text) texts.push(text);
+      if ((length += text.length) > NAME_TEXT) break;
     }
     if (texts.length) return texts.join(' ');
   }
-  if (o.inside && !o.direct) {
-    const value = embeddedValue(el, role);
-    if (value !== null) return value;
+  if (o.inside && el !== o.origin) {
+    const value = embeddedValue(el, role, o);
+    if (value || value !== null && role !== 'textbox' && role !== 'searchbox') return value;
   }
-  const label = (attr(el, 'aria-label') || '').trim();
+  const label = tag === 'slot' ? '' : (attr(el, 'aria-label') || '').trim();
   if (label && !(NO_NAME.has(role) && !o.inside)) return label;
-  if (role !== 'none' || tag === 'img') {
+  if (role !== 'none') {
     const native = nativeName(el, tag, role, o);
     if (native.trim()) return native;
   }
-  if (o.inside || FROM_CONTENT.has(role)) {
-    if (tag !== 'iframe' && tag !== 'select' && tag !== 'textarea' && tag !== 'svg' && tag !== 'object') {
-      const text = contentText(el, o);
-      if (text.trim()) return text;
-    } else if (tag === 'svg') {
-      const text = contentText(el, o);
-      if (text.trim()) return text;
-    }
+  let blank = '';
+  if ((o.inside || FROM_CONTENT.has(role)) && !(NOT_IN_NAMES.has(role) && !o.direct) &&
+    tag !== 'iframe' && tag !== 'select' && tag !== 'textarea' && tag !== 'object') {
+    const text = contentText(el, o);
+    if (text.trim()) return text;
+    if (o.inside && text) blank = ' ';
   }
-  const title = attr(el, 'title');
+  const title = role === 'none' ? null : attr(el, 'title');
   if (title && title.trim() && !(NO_NAME.has(role) && !o.inside)) return title;
-  if (tag === 'input' || tag === 'textarea' || el.isContentEditable) {
+  if (tag === 'input' || tag === 'textarea' || role === 'textbox' || role === 'searchbox' || role === 'combobox') {
     return attr(el, 'placeholder') || attr(el, 'aria-placeholder') || '';
   }
-  return '';
+  return blank;
 }
 
 const nameOf = (el) => bound(squeeze(nameFrom(el, { seen: new Set() })));

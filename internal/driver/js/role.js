@@ -5,7 +5,7 @@ const ROLES = new Set(('alert alertdialog application article banner blockquote 
   'menubar menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation ' +
   'progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton ' +
   'status strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar ' +
-  'tooltip tree treegrid treeitem').split(' '));
+  'tooltip tree treegrid treeitem comment').split(' '));
 
 const ACTED_ON = new Set(('button checkbox combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio option ' +
   'radio scrollbar searchbox slider spinbutton switch tab textbox treeitem file color').split(' '));
@@ -21,8 +21,8 @@ const INPUT_ROLES = {
 
 const SIMPLE = new Map(Object.entries({
   div: 'generic', span: 'generic', a: null, area: null, aside: null, header: null, footer: null, form: null, section: null,
-  img: null, input: null, li: null, select: null, summary: null, table: null, tbody: 'generic', thead: 'generic',
-  tfoot: 'generic', tr: null, td: null, th: null, svg: null, embed: 'iframe', object: 'iframe',
+  img: null, input: null, li: null, select: null, summary: null, table: null, tbody: 'rowgroup', thead: 'rowgroup',
+  tfoot: 'rowgroup', tr: null, td: null, th: null, svg: null, embed: 'iframe', object: 'iframe',
   article: 'article', blockquote: 'blockquote', button: 'button', caption: 'caption', code: 'code', dd: 'definition',
   del: 'deletion', details: 'group', dfn: 'term', dialog: 'dialog', dt: 'term', em: 'emphasis', fieldset: 'group',
   figcaption: 'caption', figure: 'figure', h1: 'heading', h2: 'heading', h3: 'heading', h4: 'heading', h5: 'heading',
@@ -30,7 +30,8 @@ const SIMPLE = new Map(Object.entries({
   menu: 'list', meter: 'meter', nav: 'navigation', ol: 'list', optgroup: 'group', option: 'option', output: 'status',
   p: 'paragraph', progress: 'progressbar', search: 'search', strong: 'strong', sub: 'subscript', sup: 'superscript',
   textarea: 'textbox', time: 'time', ul: 'list', iframe: 'iframe', frame: 'iframe',
-  canvas: 'canvas', video: 'video', audio: 'audio', address: 'group', hgroup: 'group',
+  canvas: 'canvas', video: 'video', audio: 'audio', address: 'group', hgroup: 'group', dir: 'list', s: 'deletion', dl: null,
+  g: null, image: null, circle: null, ellipse: null, line: null, path: null, polygon: null, polyline: null, rect: null,
 }));
 
 const focusable = (el, tag) => {
@@ -47,8 +48,13 @@ const focusable = (el, tag) => {
 const sectioned = (el) => closest(flatParent(el), (p) => /^(article|aside|main|nav|section)$/.test(p.localName) ||
   /^(article|complementary|main|navigation|region)$/.test(attr(p, 'role') || ''));
 
-const named = (el) => (attr(el, 'aria-label') || '').trim() || (attr(el, 'aria-labelledby') || '').trim() ||
-  (attr(el, 'title') || '').trim();
+const insideSection = (el) => closest(flatParent(el), (p) => /^(article|aside|nav|section)$/.test(p.localName)) !== null;
+
+const named = (el) => {
+  if ((attr(el, 'aria-label') || '').trim() || (attr(el, 'title') || '').trim()) return true;
+  const by = labelledBy(el);
+  return by !== null && byIds(el, by).length > 0;
+};
 
 const inputRole = (el) => {
   const type = el.type;
@@ -130,7 +136,7 @@ const nativeRole = (el, tag) => {
   switch (tag) {
     case 'a': return el.hasAttribute('href') || el.hasAttribute('xlink:href') ? 'link' : 'generic';
     case 'area': return el.hasAttribute('href') ? 'link' : 'generic';
-    case 'aside': return !sectioned(el) || named(el) ? 'complementary' : 'generic';
+    case 'aside': return !insideSection(el) || named(el) ? 'complementary' : 'generic';
     case 'header': return sectioned(el) ? 'generic' : 'banner';
     case 'footer': return sectioned(el) ? 'generic' : 'contentinfo';
     case 'form': return named(el) ? 'form' : 'generic';
@@ -151,6 +157,10 @@ const nativeRole = (el, tag) => {
     case 'table': return layoutTable(el) ? 'generic' : 'table';
     case 'tr': case 'td': case 'th': return tablePart(el, tag);
     case 'svg': return svgNamed(el) ? 'img' : 'generic';
+    case 'dl': return named(el) ? 'list' : 'generic';
+    case 'g': case 'image': case 'circle': case 'ellipse': case 'line': case 'path': case 'polygon': case 'polyline': case 'rect':
+      if (!el.namespaceURI.endsWith('svg') || !svgNamed(el)) return 'generic';
+      return tag === 'g' ? 'group' : tag === 'image' ? 'img' : 'graphics-symbol';
   }
   return 'generic';
 };
@@ -166,7 +176,7 @@ const roleOf = (el, tag = el.localName) => {
       }
       if (token === 'image') return 'img';
       if (token === 'directory') return 'list';
-      if ((token === 'region' || token === 'form') && !named(el)) break;
+      if ((token === 'region' || token === 'form') && !named(el)) continue;
       if (tag === 'input' && el.type === 'file') break;
       return token;
     }

@@ -30,7 +30,7 @@ const states = (el, tag, role, disabled, plain = false) => {
     else {
       const c = attr(el, 'aria-checked');
       if (c === 'true') s += ' [checked]';
-      else if (c === 'mixed') s += ' [checked=mixed]';
+      else if (c === 'mixed' && role !== 'switch') s += ' [checked=mixed]';
     }
   }
   if (disabled) s += ' [disabled]';
@@ -46,10 +46,24 @@ const states = (el, tag, role, disabled, plain = false) => {
     if (el.multiple) s += ' [multiple]';
     if (el.matches(':user-invalid')) s += ' [invalid]';
     if (tag === 'input') s += inputStates(el);
+    if (tag === 'textarea' && role === 'textbox') s += ' [multiline]';
     if (el.placeholder && !el.value && role !== 'combobox') s += ' [placeholder=' + quoted(el.placeholder) + ']';
   }
+  if (role === 'textbox' && !isControl && (isTrue(el, 'aria-multiline') || el.isContentEditable && attr(el, 'aria-multiline') !== 'false')) s += ' [multiline]';
+  if ((tag === 'button' || tag === 'input') && el.hasAttribute('popovertarget')) s += popoverState(el);
   return s + ariaStates(el, role, s);
 };
+
+// popoverState is whether what a button opens is open.
+const popoverState = (el) => {
+  const target = el.popoverTargetElement;
+  return !target || el.hasAttribute('aria-expanded') ? '' : target.matches(':popover-open') ? ' [expanded]' : ' [collapsed]';
+};
+
+// SHOWN_ARIA are the attributes that ariaStates knows: looked up one by one on
+// an element that has very many.
+const SHOWN_ARIA = ['aria-expanded', 'aria-pressed', 'aria-selected', 'aria-current', 'aria-required', 'aria-readonly', 'aria-invalid',
+  'aria-busy', 'aria-haspopup', 'aria-sort', 'aria-modal'];
 
 const inputStates = (el) => {
   let s = '';
@@ -67,7 +81,7 @@ const inputStates = (el) => {
 
 const ariaStates = (el, role, before) => {
   let s = '';
-  for (const name of el.getAttributeNames()) {
+  for (const name of el.attributes.length > 64 ? SHOWN_ARIA : el.getAttributeNames()) {
     if (!name.startsWith('aria-')) continue;
     const v = attr(el, name);
     switch (name) {

@@ -11,6 +11,9 @@ const ADDRESS = FIELD + 'u' + FIELD + '/url' + FIELD + '0' + FIELD + FIELD + FIE
 const MAX_ENTRIES = 200000;
 const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper than 512
 const MAX_OPTIONS = 60;
+const MAX_AREAS = 1000;
+const MAX_CHARS = 4000000; // of all that a walk returns
+const MAX_TIME = 3000; // ms; a page must not be held for longer, whatever is in it
 const MAX_HOSTS = 256;
 
 
@@ -43,12 +46,11 @@ const modalOf = () => {
   return found;
 };
 
+const MAX_OWNED = 10000;
+
 const collectOwned = (root) => {
-  for (const owner of root.querySelectorAll('[aria-owns]')) {
-    for (const el of byIds(owner, attr(owner, 'aria-owns'))) {
-      if (!trip.owned.has(el) && !holds(el, owner)) trip.owned.set(el, owner);
-    }
-  }
+  for (const [el, owner] of ownedIn(root)) if (!trip.owned.has(el)) trip.owned.set(el, owner);
+  trip.owners = trip.owned.size > 0;
 };
 
 // What holds on the way down is a set of bits: one number, not an object, for
@@ -92,7 +94,9 @@ const child = (node, out, st) => {
   const type = node.nodeType;
   if (type === 1) visit(node, out, st);
   else if (type === 3 && st & VISIBLE) {
+    if (trip.room < 0) return;
     const data = node.data;
+    trip.room -= data.length;
     out.push(st & PRE || !data.includes('\n') ? data : data.replace(/\n/g, ' '));
   }
 };
@@ -103,6 +107,7 @@ const SEEN = { visibilityProperty: true };
 const border = (out) => { if (out.length && out[out.length - 1] !== '\n') out.push('\n'); };
 
 function visit(el, out, above, viaOwner = false) {
+  if (trip.late || (++trip.steps & 127) === 0 && (trip.late = performance.now() > trip.until)) return;
   const tag = el.localName;
   const bits = bitsOfTag(tag);
   if (bits & SKIP || (trip.owners && !viaOwner && trip.owned.has(el))) return;
@@ -183,8 +188,9 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
     if (bits & OWN || (bits & ROOTED && bitsOfTag(first.localName) & SKIP && getComputedStyle(first).display === '')) mayHost(el, tag);
   }
   if (!boxed && traits & FOLDS) {
-    const name = plain || role === 'none' || role === 'generic' ? '' : squeeze(attr(el, 'aria-label') || '');
-    if (name) out.push(name);
+    const name = plain || role === 'none' || role === 'generic' ? '' : bound(squeeze(attr(el, 'aria-label') || ''));
+    if (name && first !== null && st & VISIBLE) entry(el, { tag, bits, role, traits, acts, boxed, editable, pointed, plain, first }, st, out);
+    else if (name) out.push(name);
     else visitAll(el, out, st, tag, bits);
     return;
   }
@@ -204,7 +210,13 @@ const piece = (el, shown) => {
   return false;
 };
 
-const short = (el) => el.childElementCount < 4 && el.textContent.length < 60 && el.textContent.trim() !== '';
+const short = (el) => {
+  if (el.childElementCount >= 4) return false;
+  const texts = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+  let s = '';
+  while (texts.nextNode()) if ((s += texts.currentNode.data).length >= 60) return false;
+  return s.trim() !== '';
+};
 
 const beside = (a, b) => {
   const p = a.getBoundingClientRect();
@@ -229,13 +241,13 @@ class Entry {
 const entry = (el, kind, st, out) => {
   const { tag, bits, role, traits, acts, boxed, plain } = kind;
   const disabled = (acts || tag === 'fieldset') && ((st & DISABLED) !== 0 || disabledHere(el, tag));
-  const other = !plain && (el.hasAttribute('aria-label') || el.hasAttribute('aria-labelledby'));
+  const other = !plain && (el.hasAttribute('aria-label') || labelledBy(el) !== null);
   // Nothing but text is in it, and none that a style sheet adds.
   const bare = kind.first === null && !(st & GENERATES) && tag !== 'slot' && !(bits & ROOTED && rootOf(el)) && !(trip.owners && el.hasAttribute('aria-owns'));
   let named;
-  if (traits & FOLDS || role === 'generic' || role === 'paragraph') named = other ? squeeze(attr(el, 'aria-label') || '') : '';
+  if (traits & FOLDS || role === 'generic' || role === 'paragraph') named = other ? bound(squeeze(attr(el, 'aria-label') || '')) : '';
   else named = !other && bare && traits & BY_CONTENT && !(bits & TITLED) ? leafName(el, kind) : shortName(el, kind, other);
-  const node = new Entry(traits & FOLDS ? 'generic' : role, named, states(el, tag, role, disabled, plain));
+  const node = new Entry(traits & FOLDS && (boxed || !named) ? 'generic' : role, named, states(el, tag, role, disabled, plain));
   if (acts || boxed) node.flags = 'i';
   if (kind.editable && role !== 'textbox') node.states += ' [editable]';
   if (el === trip.active) node.states += ' [active]';
@@ -257,7 +269,7 @@ const entry = (el, kind, st, out) => {
 // its author's.
 const leafName = (el, kind) => {
   if (kind.role === 'row' || kind.tag === 'button' && labelsOf(el)?.length) return shortName(el, kind, false);
-  const text = squeeze(el.textContent);
+  const text = squeeze(leafText(el));
   return text ? bound(text) : nameOf(el);
 };
 
@@ -276,8 +288,12 @@ const finish = (el, node, kind, other, out) => {
   if (traits & SAYS_ALL && node.name) {
     kids = kids.filter((k) => typeof k === 'string' ? other && k.length > 2 && !node.name.includes(k) : holdsActed(k) || other);
   }
-  if (role === 'img') kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
+  if (role === 'img' && node.name) kids = kids.filter((k) => typeof k !== 'string' && holdsActed(k));
   if (role === 'figure' || tag === 'fieldset' || role === 'table') kids = kids.filter((k) => k !== node.name);
+  if ((role === 'group' && tag !== 'details' || role === 'img') && !node.name && !node.flags) {
+    out.push('\n', ...kids.flatMap((k) => [k, '\n']));
+    return;
+  }
   if (kids.length === 1 && typeof kids[0] === 'string') {
     const cell = (traits & CELL) !== 0;
     if (cell && !node.name) node.name = bound(kids[0]);
@@ -287,9 +303,7 @@ const finish = (el, node, kind, other, out) => {
   node.kids = kids;
   const acted = node.flags !== '' || node.number !== 0 && traits & PLACE && role !== 'figure' && role !== 'img';
   if (!acted && !kids.length && !node.name && !node.value && role !== 'separator') return;
-  if (role === 'img' && !node.name && !node.flags) return;
   if (role === 'paragraph' && !node.flags && !node.name && kids.length && kids.every((k) => typeof k !== 'string')) { out.push(...kids); return; }
-  if (role === 'group' && !node.name && !node.flags && tag !== 'details') { out.push('\n', ...kids.flatMap((k) => [k, '\n'])); return; }
   if (kind.pointed && !kind.acts && node.role === 'generic' && !node.name && kids.length === 1 && kids[0].flags === 'i' && kids[0].role !== 'generic') {
     out.push(kids[0]);
     return;
@@ -347,7 +361,7 @@ const label = (el, st, out) => {
     out.push(node);
     return;
   }
-  if (!shown || control.hasAttribute('aria-label') || control.hasAttribute('aria-labelledby') || control.localName === 'button' ||
+  if (!shown || control.hasAttribute('aria-label') || control.hasAttribute('aria-labelledby') || control.localName === 'button' || el.hasAttribute('aria-label') ||
     control.type === 'hidden' || !trip.whole) {
     visitAll(el, out, st | CONTROL);
     return;
@@ -367,13 +381,12 @@ const optionNode = (o, off) => {
 const SPECIAL = {
   __proto__: null,
   select(el, node) {
-    const all = [...el.options];
+    const all = el.options;
     const cap = trip.root === el ? all.length : MAX_OPTIONS;
     let shown = 0;
     let group = null;
     let kids = node.kids;
-    for (const o of all) {
-      if (o.hidden || (shown >= cap && !o.selected)) continue;
+    const add = (o) => {
       const parent = o.parentElement.localName === 'optgroup' ? o.parentElement : null;
       if (parent !== group) {
         group = parent;
@@ -386,8 +399,20 @@ const SPECIAL = {
       }
       kids.push(optionNode(o, group?.disabled));
       shown++;
+    };
+    let at = 0;
+    for (const o of all) {
+      if (shown >= cap) break;
+      at++;
+      if (!o.hidden) add(o);
     }
-    if (all.length > shown) node.kids.push((all.length - shown) + ' more options; a snapshot of this ref lists all');
+    if (at === all.length) return true;
+    let chosen = 0; // behind those
+    for (const o of el.selectedOptions) {
+      if (chosen >= MAX_OPTIONS) break;
+      if (o.index >= at && !o.hidden) { add(o); chosen++; }
+    }
+    if (all.length > at + chosen) node.kids.push((all.length - at - chosen) + ' more options; a snapshot of this ref lists all');
     return true;
   },
   a(el, node) { node.url = address(el); return false; },
@@ -395,7 +420,9 @@ const SPECIAL = {
   img(el, node) {
     const map = el.useMap && document.querySelector('map[name="' + CSS.escape(el.useMap.slice(1)) + '"]');
     if (!map) return true;
-    for (const a of map.querySelectorAll('area[href]')) {
+    const areas = map.querySelectorAll('area[href]');
+    for (const a of areas) {
+      if (node.kids.length === MAX_AREAS) { node.states += ' [inside=' + (areas.length - MAX_AREAS) + ']'; break; }
       node.kids.push(Object.assign(new Entry('link', nameOf(a), ''), { number: numberOf(a), url: address(a), flags: 'i' }));
     }
     if (node.kids.length) node.name = node.name || 'map';
@@ -427,8 +454,9 @@ const SPECIAL = {
 
 const write = (items, depth, out) => {
   for (const k of items) {
-    if (out.length > MAX_ENTRIES) return;
-    if (typeof k === 'string') { out.push(depth + TEXT + k); continue; }
+    if (out.length >= MAX_ENTRIES || trip.size > MAX_CHARS) { trip.full = true; return; }
+    if (typeof k === 'string') { trip.size += k.length; out.push(depth + TEXT + k); continue; }
+    trip.size += k.name.length + k.states.length + k.value.length + k.url.length;
     out.push(depth + FIELD + k.flags + FIELD + k.role + FIELD + k.number + FIELD + k.name + FIELD + k.states + FIELD + k.value);
     if (k.url) out.push((depth + 1) + ADDRESS + k.url);
     if (k.kids.length) write(k.kids, depth + 1, out);
@@ -441,7 +469,7 @@ const walk = (n) => {
   forget();
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
-  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, generators: none,
+  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, steps: 0, size: 0, room: MAX_CHARS, full: false, late: false, until: performance.now() + MAX_TIME, generators: none,
     origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null };
   trip.plainBase = trip.origin !== 'null/' && document.baseURI.startsWith(trip.origin);
   const items = [];
@@ -449,7 +477,6 @@ const walk = (n) => {
     if (root) {
       collectOwned(document);
       trip.modal = n ? null : modalOf();
-      trip.owners = trip.owned.size > 0;
       trip.generators = generatorsIn(root.getRootNode());
       visit(root, items, trip.modal ? SHUT : 0, true);
     }
@@ -457,7 +484,7 @@ const walk = (n) => {
     write(tidy(items), 0, out);
     pendingHosts = trip.hosts;
     const busy = document.querySelector('[aria-busy="true"]') ? 1 : 0;
-    const head = [pendingHosts.length, document.readyState, busy, out.length > MAX_ENTRIES ? 1 : 0].join(FIELD);
+    const head = [pendingHosts.length, document.readyState, busy, trip.late ? 2 : trip.full || trip.room < 0 ? 1 : 0].join(FIELD);
     return (out.length ? head + FIELD + out.join(FIELD) : head).toWellFormed();
   } finally {
     trip = null;
