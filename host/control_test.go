@@ -231,6 +231,27 @@ func TestTakeoverGivenUp(t *testing.T) {
 	})
 }
 
+// TestTakeoverOutlivesAttachments is ATT-4: a change of attachment ends agents,
+// and nothing of a person's.
+func TestTakeoverOutlivesAttachments(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		agent, ada := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		if err := errors.Join(act(agent, open), act(ada, reins.RequestControl{}), r.Attach(ctx0, attached(2))); err != nil {
+			t.Fatal(err)
+		}
+		next := w.lease(t, agentOf(key1, 2))
+		code(t, act(next, open), reins.CodeHumanControlled)
+		code(t, act(agent, open), reins.CodeLeaseEnded)
+		if c := controlOf(t, ada); !c.Mine || c.State != reins.ControlHuman {
+			t.Errorf("control is %+v", c)
+		}
+		if err := errors.Join(act(ada, words), act(ada, reins.ReleaseControl{}), act(next, open)); err != nil {
+			t.Error(err)
+		}
+		code(t, act(next, reins.Click{Ref: "f1e1"}), reins.CodeObserveAgain) // whoever gave it the ref
+	})
+}
+
 // TestStopAgents is OPS-7 and B122: who wants control need not wait for what
 // runs. What was cut off says that it may have happened in part, the queue goes
 // on, and nothing of the agent's comes afterwards.

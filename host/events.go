@@ -48,6 +48,9 @@ func (e *events) publish(ev reins.Event) {
 
 func (s *subscriber) add(ev reins.Event) {
 	s.mu.Lock()
+	if n := len(s.queued); n > 0 && quietControl(ev) && quietControl(s.queued[n-1]) && ev.Key == s.queued[n-1].Key {
+		s.queued = s.queued[:n-1] // which agents at work follow each other with
+	}
 	if len(s.queued) >= eventBuffer {
 		s.queued = s.queued[1:]
 		s.missed++
@@ -58,6 +61,12 @@ func (s *subscriber) add(ev reins.Event) {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// quietControl is a snapshot of control in which no person has a part: one comes
+// with each beginning and end of an agent's work, and the newest says it all.
+func quietControl(ev reins.Event) bool {
+	return ev.Control != nil && ev.Control.Actor == "" && len(ev.Control.Requests) == 0
 }
 
 func (s *subscriber) next() (reins.Event, bool) {

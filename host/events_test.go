@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -77,6 +78,41 @@ func TestSlowSubscriber(t *testing.T) {
 		}
 		for range others {
 			t.Error("an event of another project")
+		}
+	})
+}
+
+// TestWorkDoesNotPushOutEvents: that agents work and rest, over and over, is told
+// by the newest snapshot of control; what a person does is told each time
+// (CTL-6).
+func TestWorkDoesNotPushOutEvents(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		events, err := w.host.Events(ctx0, "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, ada := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1))
+		for range eventBuffer {
+			if err := act(agent, open); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(act(ada, reins.RequestControl{}), act(ada, reins.ReleaseControl{})); err != nil {
+			t.Fatal(err)
+		}
+		w.stop(t)
+		missed, takeovers := 0, 0
+		var last reins.Event
+		for e := range events {
+			missed += e.Missed
+			if e.Control != nil {
+				if last = e; e.Control.State == reins.ControlHuman {
+					takeovers++
+				}
+			}
+		}
+		if missed != 0 || takeovers != 1 || last.Control == nil || last.Control.State != reins.ControlAgent {
+			t.Errorf("%d missed, %d takeovers, last %+v", missed, takeovers, last.Control)
 		}
 	})
 }

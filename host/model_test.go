@@ -48,6 +48,9 @@ func (m *model) hooks() reins.Hooks {
 	return reins.Hooks{
 		Authorize: func(ctx context.Context, b reins.Binding) error { return answer(ctx, "authorize", "") },
 		BeforeOperation: func(ctx context.Context, op reins.Operation) error {
+			m.mu.Lock()
+			m.gated = append(m.gated, op.ID)
+			m.mu.Unlock()
 			return answer(ctx, "gate", op.Authority.LeaseID)
 		},
 		Audit: func(r reins.Record) {
@@ -79,6 +82,7 @@ type model struct {
 	calls    []*call
 	waits    []chan struct{} // life-cycle calls under way
 	issued   int
+	gated    []string // operations that came to the gate; guarded by mu
 	expect   reference
 	told     reins.Control // by the last event of that kind; guarded by mu
 }
@@ -368,6 +372,11 @@ func (m *model) finish(t *rapid.T) {
 	for id, n := range seen {
 		if n != 1 {
 			t.Fatalf("operation %s has %d records", id, n)
+		}
+	}
+	for _, id := range m.gated {
+		if seen[id] != 1 {
+			t.Fatalf("operation %s came to the gate and has %d records", id, seen[id]) // GATE-3
 		}
 	}
 	time.Sleep(2 * time.Minute) // hooks that answer late have answered

@@ -18,6 +18,8 @@ func next(e *reins.Error, tabs bool) string {
 		return "Do not repeat it; whoever runs this server decides what it may reach (reins mcp --allow)."
 	case reins.CodeDialogOpen:
 		return "Answer the dialog: browser_click on one of its refs, after browser_fill when it asks for text."
+	case reins.CodeHumanControlled, reins.CodeHumanControlConflict:
+		return "Wait until the person is done, then call browser_snapshot and go on from there."
 	case reins.CodeNotFound:
 		return "Do not repeat it; use what an earlier result named."
 	}
