@@ -17,6 +17,13 @@
 // is stopped and settles only when the browser is quiet (QUI-2). There is no
 // other path to a browser.
 //
+// # People
+//
+// A takeover keeps agents from beginning anything (package control has the
+// rules); it is looked at in the same two places as the lease, at admission and in
+// the last check, under the same lock. The verbs of control and an agent's request
+// for a person run past the queue.
+//
 // # Locks
 //
 // A resource is one struct with one lock, one function that changes it
