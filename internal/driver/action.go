@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/outline"
 )
 
 // action is one command while it runs. Verbs fill reply.Result: Target,
@@ -16,7 +17,8 @@ type action struct {
 	cmd   Command
 	fx    *effects // what happens meanwhile
 	reply *Reply
-	read  *document // that the reply's outline is of
+	read  *document      // that the reply's outline is of
+	seen  []outline.Node // all that the last snapshot in it found
 }
 
 // do runs one command. On cancellation it returns once the browser is quiet

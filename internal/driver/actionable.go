@@ -108,7 +108,7 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 			return nil, err
 		}
 		if why.OK {
-			if err := x.same(s); err != nil {
+			if err := x.same(ctx, s); err != nil {
 				b.disarm(s)
 				return nil, err
 			}

@@ -135,6 +135,7 @@ func (b *browser) show(x *action, a reins.Snapshot, r *reading) {
 	x.read = r.main
 	key := viewKey{x.cmd.Lease, x.tab.id}
 	x.hide(r.nodes)
+	x.seen = r.nodes
 	nodes, matches := outline.Select(r.nodes, outline.Options{Depth: a.Depth, Interactive: a.Interactive, Find: a.Find})
 	result := &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}
 	x.reply.Result.Snapshot = result
@@ -171,7 +172,7 @@ func (b *browser) cut(x *action, s *stop, lines []outline.Line, nodes []outline.
 	result := x.reply.Result.Snapshot
 	text, at := outline.Cut(lines, s.at, limit)
 	result.Text = text
-	b.views.show(x.cmd.Lease, lines[min(s.at.Line, len(lines)):min(at.Line, len(lines))])
+	b.views.show(x.cmd.Lease, lines[min(s.at.Line, len(lines)):min(at.Line, len(lines))], x.seen)
 	if at.Line >= max(len(lines), len(nodes)) {
 		return
 	}
@@ -223,6 +224,7 @@ func (b *browser) goOn(ctx context.Context, x *action, a reins.Snapshot) error {
 		return err
 	}
 	x.hide(r.nodes)
+	x.seen = r.nodes
 	nodes, _ := outline.Select(r.nodes, outline.Options{Depth: s.asked.Depth, Interactive: s.asked.Interactive, Find: s.asked.Find})
 	lines := outline.Lines(nodes)
 	x.reply.Result.Snapshot = &reins.SnapshotResult{Elements: elements(r.nodes), Loading: r.loading}
