@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"internal/artifact":   2,
 	"internal/hostdir":    2,
 	"mcp":                 2,
+	"api":                 2,
 	"cell/process":        3,
 	"host":                4,
 	"internal/demo":       5,
@@ -45,12 +46,13 @@ var floors = map[string]int{
 }
 
 // kits are for tests only: production code never imports them.
-var kits = []string{"internal/archtest", "cell/celltest"}
+var kits = []string{"internal/archtest", "cell/celltest", "reinstest"}
 
 // pairs are imports between floors that are forbidden although they go down.
 var pairs = [][2]string{
 	{"cell/process", "internal/driver"},
 	{"host", "mcp"},
+	{"host", "api"},
 	{"internal/demo", "host"},
 }
 
