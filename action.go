@@ -108,6 +108,18 @@ func DefaultVerbs() []Verb {
 	return []Verb{VerbNavigate, VerbSnapshot, VerbScreenshot, VerbClick, VerbFill, VerbPress}
 }
 
+// Actions returns an empty action of every verb, in a fixed order: what doors
+// describe them by.
+func Actions() []Action {
+	var out []Action
+	for _, i := range verbs {
+		if a, err := i.decode([]byte("{}")); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // AgentVerbs are all verbs that a registration may permit to agents.
 func AgentVerbs() []Verb {
 	var out []Verb

@@ -152,6 +152,22 @@ func TestActionRefusals(t *testing.T) {
 	}
 }
 
+// TestActions: every verb that is known has an empty action.
+func TestActions(t *testing.T) {
+	verbs := map[reins.Verb]bool{}
+	for _, a := range reins.Actions() {
+		if verbs[a.Verb()] {
+			t.Errorf("verb %s is there twice", a.Verb())
+		}
+		verbs[a.Verb()] = true
+	}
+	for _, c := range everyAction {
+		if !verbs[c.action.Verb()] {
+			t.Errorf("verb %s has no empty action", c.action.Verb())
+		}
+	}
+}
+
 func TestVerbDecisions(t *testing.T) { // CAP-7, GATE-1
 	if got := reins.DefaultVerbs(); len(got) != 6 {
 		t.Errorf("default verbs: %v", got)

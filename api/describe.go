@@ -16,19 +16,10 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// actions are all verbs, for their schemas; a test holds them against the
-// vocabulary.
-var actions = []reins.Action{
-	reins.Navigate{}, reins.Snapshot{}, reins.Screenshot{}, reins.Click{}, reins.Fill{}, reins.Press{},
-	reins.ListTabs{}, reins.OpenTab{}, reins.SelectTab{}, reins.CloseTab{}, reins.Type{}, reins.PressKey{},
-	reins.Hover{}, reins.Drag{}, reins.Scroll{}, reins.WaitFor{}, reins.Read{}, reins.Console{},
-	reins.Network{}, reins.PDF{}, reins.ListArtifacts{}, reins.ReadArtifact{}, reins.DeleteArtifact{},
-}
-
 // Schema implements huma.SchemaProvider: one of all actions, told apart by verb.
 func (ActionForm) Schema(r huma.Registry) *huma.Schema {
 	s := &huma.Schema{Description: "one action, told by its verb"}
-	for _, a := range actions {
+	for _, a := range reins.Actions() {
 		t := reflect.TypeOf(a)
 		// A schema of its own, beside the vocabulary's, because it has the verb.
 		form := *huma.SchemaFromType(r, t)

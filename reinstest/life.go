@@ -336,9 +336,17 @@ func tells(t *testing.T, f Factory) {
 		if e.Kind == "artifact" && e.Detail != put.ID {
 			t.Errorf("event %+v", e)
 		}
-		if e.Kind == "state" {
+		switch e.Kind {
+		case "state":
 			states = append(states, e.State)
-		} else if kinds = append(kinds, e.Kind); e.Kind == "retired" {
+			continue
+		case "control": // as often as it changes
+			if e.Control == nil {
+				t.Errorf("event %+v", e)
+			}
+			continue
+		}
+		if kinds = append(kinds, e.Kind); e.Kind == "retired" {
 			break
 		}
 	}

@@ -116,7 +116,7 @@ func lists(t *testing.T, f Factory) {
 		if info.Key != (reins.ResourceKey{Project: "..", ID: ids[i]}) || info.Attachment.Revision != uint64(i)+1 {
 			t.Errorf("place %d: %+v", i, info)
 		}
-		if info.Control == "" || info.Readiness.Overall == "" {
+		if info.Control.State != reins.ControlAgent || info.Readiness.Overall == "" {
 			t.Errorf("incomplete: %+v", info)
 		}
 	}

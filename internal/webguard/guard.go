@@ -2,6 +2,8 @@ package webguard
 
 import (
 	"cmp"
+	"errors"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reins-browser/reins"
 )
@@ -176,14 +179,14 @@ func (g *Guard) checkOrigin(r *http.Request, host authority) error {
 	}
 	from, ok := parseOrigin(given[0])
 	if !ok || len(given) > 1 {
-		return refuse("origin " + bounded(given[0]))
+		return refuse("origin " + printable(given[0]))
 	}
 	if slices.Contains(g.origins, from) {
 		return nil
 	}
 	own := authority{host.host, cmp.Or(host.port, defaultPort(from.scheme))}
 	if from.authority != own || r.TLS != nil && from.scheme != "https" {
-		return refuse("origin " + bounded(given[0]))
+		return refuse("origin " + printable(given[0]))
 	}
 	return nil
 }
@@ -226,13 +229,14 @@ func tooLarge(limit int64) *reins.Error {
 // BodyError is the refusal of a body that turned out to be too large while it
 // was read, and invalid_input for any other failure to read one.
 func BodyError(err error) *reins.Error {
-	if big, ok := err.(*http.MaxBytesError); ok {
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
 		return tooLarge(big.Limit)
 	}
 	return reins.Errorf(reins.CodeInvalidInput, "the body ended early: %w", err).In(reins.PhaseAdmission)
 }
 
-func bounded(s string) string {
+func printable(s string) string {
 	if len(s) > 100 {
 		s = s[:100]
 	}
@@ -249,11 +253,12 @@ func bounded(s string) string {
 func (g *Guard) Wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, *reins.Error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Check(r); err != nil {
+			drain(w, r.Body)
 			refuse(w, r, reins.AsError(err))
 			return
 		}
 		if r.Body != nil && !g.streams(r) {
-			r.Body = http.MaxBytesReader(w, r.Body, g.o.MaxBody)
+			r.Body = &bounded{ReadCloser: r.Body, w: w, limit: g.o.MaxBody, left: g.o.MaxBody}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -271,4 +276,49 @@ func CheckListen(address string, authenticated bool) error {
 		return nil
 	}
 	return reins.Errorf(reins.CodeDenied, "without authentication a server listens on loopback only, not on %.100q; use 127.0.0.1 or set authentication up", address).In(reins.PhaseStart)
+}
+
+// drainMax and drainTime are how much of a refused body is taken, so that its
+// sender gets to read why: most write all of it before they read anything, and
+// find their connection gone.
+const (
+	drainMax  = 16 << 20
+	drainTime = 5 * time.Second
+)
+
+func drain(w http.ResponseWriter, body io.Reader) {
+	if body == nil {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // else the server's own holds
+	_, _ = io.CopyN(io.Discard, body, drainMax)                                  // a sender that left needs no answer
+}
+
+// bounded reads a body up to its limit. Beyond it, it fails once it has taken
+// some of the rest.
+type bounded struct {
+	io.ReadCloser
+	w           http.ResponseWriter
+	limit, left int64
+	err         error
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if int64(n) <= b.left {
+		b.left -= int64(n)
+		b.err = err
+		return n, err
+	}
+	n = int(b.left)
+	b.left, b.err = 0, &http.MaxBytesError{Limit: b.limit}
+	drain(b.w, b.ReadCloser)
+	return n, b.err
 }

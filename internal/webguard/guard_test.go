@@ -274,6 +274,36 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestLargeBodyIsAnswered: who sends too much gets to read so, although clients
+// write all of a body before they read.
+func TestLargeBodyIsAnswered(t *testing.T) {
+	addr := serve(t, webguard.Options{MaxBody: 1000})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for _, told := range []bool{true, false} {
+		for range 10 {
+			body := io.Reader(strings.NewReader(strings.Repeat("x", 8<<20)))
+			if !told {
+				body = io.MultiReader(body)
+			}
+			r, err := http.NewRequest("POST", "http://"+addr, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			res, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatalf("length told %v: %v", told, err)
+			}
+			b, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || res.StatusCode != 400 || !strings.Contains(string(b), "1000 bytes") {
+				t.Fatalf("length told %v: %d %s %v", told, res.StatusCode, b, err)
+			}
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for _, o := range []webguard.Options{
 		{Hosts: []string{""}}, {Hosts: []string{"a b"}}, {Hosts: []string{"https://x"}}, {Hosts: []string{"x:"}},
