@@ -331,6 +331,7 @@ func TestKilledAtEveryStep_LIFE4_OWN3(t *testing.T) {
 						path = newPath(t)
 					}
 				}
+				t.Logf("killed at %d steps", nth-1)
 				if nth < 12 {
 					t.Errorf("a start and a stop have only %d steps", nth)
 				}
