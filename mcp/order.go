@@ -10,6 +10,8 @@ import (
 	"github.com/reins-browser/reins"
 )
 
+const methodCall = "tools/call"
+
 // order makes the calls of one client enter its lease as the client sent them
 // (OPS-1): a client may send "fill" and "click" without waiting in between, and
 // the SDK answers each in a goroutine of its own.
@@ -101,12 +103,21 @@ func (o *order) readOnLocked() {
 // read notes that a message was read.
 func (o *order) read(msg jsonrpc.Message) {
 	req, ok := msg.(*jsonrpc.Request)
-	if !ok || !req.IsCall() || req.Method != "tools/call" {
+	if !ok || !req.IsCall() || req.Method != methodCall {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unread, o.id = make(chan struct{}), req.ID
+}
+
+// expect notes that a call came, as read does where it has no connection of its
+// own to come over. What it returns is closed when the call has its place.
+func (o *order) expect() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unread, o.id = make(chan struct{}), jsonrpc.ID{}
+	return o.unread
 }
 
 // wrote notes that a message was written: a call may be answered without ever

@@ -21,7 +21,7 @@ const (
 
 // addResources offers the readiness and the artifacts of the lease (RDY-4, ART-7).
 func (s *session) addResources(server *sdk.Server) {
-	if s.server.options.Readiness != nil {
+	if s.readiness != nil {
 		server.AddResource(readinessResource(), s.readReadiness)
 	}
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
@@ -41,7 +41,7 @@ func readinessResource() *sdk.Resource {
 }
 
 func (s *session) readReadiness(_ context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	body, err := json.Marshal(s.server.options.Readiness())
+	body, err := json.Marshal(s.readiness())
 	if err != nil {
 		return nil, protocolFailure(req.Params.URI, err)
 	}
@@ -57,10 +57,8 @@ func (s *session) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil || !ok {
 			return res, err
 		}
-		s.mu.Lock()
-		lease := s.lease
-		s.mu.Unlock()
-		if lease == nil || ended(lease) {
+		lease := s.hold.live()
+		if lease == nil {
 			return list, nil
 		}
 		got, err := lease.Do(ctx, reins.Call{Action: reins.ListArtifacts{}})
@@ -77,12 +75,10 @@ func (s *session) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 func (s *session) readArtifact(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	ctx, stop := s.until(ctx)
 	defer stop()
 	uri := req.Params.URI
-	lease, err := s.current(ctx)
+	lease, err := s.hold.current(ctx)
 	if err != nil {
 		return nil, protocolFailure(uri, err)
 	}

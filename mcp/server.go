@@ -54,6 +54,11 @@ func NewServer(o Options) (*Server, error) {
 	if o.Lease == nil {
 		return nil, reins.Errorf(reins.CodeInvalidInput, "an MCP server needs Options.Lease")
 	}
+	return newServer(o)
+}
+
+// newServer is NewServer, whoever gives the leases.
+func newServer(o Options) (*Server, error) {
 	if err := (reins.Snapshot{MaxBytes: o.SnapshotBytes}).Validate(); err != nil {
 		return nil, err
 	}
@@ -85,8 +90,10 @@ const releaseTimeout = 10 * time.Second
 func (s *Server) Serve(ctx context.Context, t sdk.Transport) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	client := newSession(ctx, s)
-	server := s.protocol(client)
+	held := &hold{ctx: ctx, get: s.options.Lease, logger: s.options.Logger}
+	client := newSession(ctx, s, held)
+	client.readiness = s.options.Readiness
+	server := s.protocol(client, nil)
 	conn, err := server.Connect(ctx, &orderedTransport{Transport: t, order: &client.order}, nil)
 	if err != nil {
 		return reins.Errorf(reins.CodeTransportFailure, "the MCP transport did not open: %w", err)
@@ -100,26 +107,28 @@ func (s *Server) Serve(ctx context.Context, t sdk.Transport) error {
 		err = <-closed
 	}
 	cancel(reins.Errorf(reins.CodeCancelled, "the MCP client left"))
-	client.close()
+	held.close()
 	if err != nil {
 		s.options.Logger.Debug("mcp session ended", "error", err)
 	}
 	return nil
 }
 
-// protocol makes the SDK's server for one client.
-func (s *Server) protocol(client *session) *sdk.Server {
+// protocol makes the SDK's server for one client; id makes the IDs of sessions
+// over HTTP.
+func (s *Server) protocol(client *session, id func() string) *sdk.Server {
 	// No keep-alive pings: a quiet client is not a dead one, and the lease, not
 	// the connection, decides how long authority lasts. No list of tools changes.
 	server := sdk.NewServer(&sdk.Implementation{Name: "reins", Title: "Reins browser", Version: s.options.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.options.Logger,
+		GetSessionID: id,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 	})
 	for _, t := range s.tools {
 		server.AddTool(t.description(s.offer), client.handler(t))
 	}
 	client.addResources(server)
-	server.AddReceivingMiddleware(client.order.middleware)
+	server.AddReceivingMiddleware(client.order.middleware, client.agree)
 	return server
 }

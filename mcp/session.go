@@ -3,134 +3,68 @@ package mcp
 import (
 	"context"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reins-browser/reins"
 )
 
-// session is one client: its lease, and its calls under it.
+// session is one client: its calls under the lease that it holds.
 type session struct {
 	server *Server
 	ctx    context.Context // ends when the client leaves
+	hold   *hold
 	order  order
-	work   sync.WaitGroup // acquisitions and renewals
+
+	readiness func() reins.Readiness // nil: not offered
+	agreed    atomic.Value           // the version of the protocol, a string, once there is one
 
 	mu      sync.Mutex
-	lease   reins.Lease  // nil before the first and while one is acquired
-	pending *acquisition // not nil while a lease is acquired
+	present context.Context // ends when the client is given up, and is made anew
+	giveUp  context.CancelCauseFunc
 }
 
-// acquisition is shared by all calls that wait for the same lease; done guards
-// the rest.
-type acquisition struct {
-	done  chan struct{}
-	lease reins.Lease
-	err   error
+func newSession(ctx context.Context, s *Server, h *hold) *session {
+	c := &session{server: s, ctx: ctx, hold: h}
+	c.present, c.giveUp = context.WithCancelCause(ctx)
+	return c
 }
 
-func newSession(ctx context.Context, s *Server) *session {
-	return &session{server: s, ctx: ctx}
-}
-
-// close waits for what the session started and releases its lease; its context
-// has ended.
-func (s *session) close() {
-	s.work.Wait()
-	s.mu.Lock()
-	lease := s.lease
-	s.mu.Unlock()
-	if lease == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), releaseTimeout)
-	defer cancel()
-	if err := lease.Release(ctx); err != nil {
-		s.server.options.Logger.Warn("a lease was not released", "error", err)
-	}
-}
-
-// current returns the live lease, acquiring one when there is none. A caller that
-// leaves does not take the acquisition from the others.
-func (s *session) current(ctx context.Context) (reins.Lease, error) {
-	s.mu.Lock()
-	if s.lease != nil && !ended(s.lease) {
-		defer s.mu.Unlock()
-		return s.lease, nil
-	}
-	if s.ctx.Err() != nil {
-		s.mu.Unlock()
-		return nil, reins.ContextError(s.ctx)
-	}
-	if s.pending == nil {
-		s.pending = &acquisition{done: make(chan struct{})}
-		p := s.pending
-		s.work.Go(func() { s.acquire(p) })
-	}
-	p := s.pending
-	s.mu.Unlock()
-	select {
-	case <-p.done:
-		return p.lease, p.err
-	case <-ctx.Done():
-		return nil, reins.ContextError(ctx)
-	}
-}
-
-func (s *session) acquire(p *acquisition) {
-	p.lease, p.err = s.server.options.Lease(s.ctx)
-	switch {
-	case p.err != nil:
-		p.lease = nil // whatever came with the error
-	case p.lease == nil:
-		p.err = reins.Errorf(reins.CodeInternal, "no lease was given to this MCP server")
-	}
-	s.mu.Lock()
-	s.lease, s.pending = p.lease, nil
-	if p.err == nil {
-		s.work.Go(func() { s.renew(p.lease) })
-	}
-	s.mu.Unlock()
-	close(p.done)
-}
-
-func ended(l reins.Lease) bool {
-	select {
-	case <-l.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// renew extends the lease at half of its remaining life until it ends or the
-// client leaves (LSE-3). A renewal that failed is tried again at half of what
-// then remains, so ever sooner, but not more often than every tenth of a second.
-func (s *session) renew(l reins.Lease) {
-	for {
-		timer := time.NewTimer(max(time.Until(l.Expires())/2, 100*time.Millisecond))
-		select {
-		case <-timer.C:
-		case <-l.Done():
-			timer.Stop()
-			return
-		case <-s.ctx.Done():
-			timer.Stop()
-			return
+// agree notes the version of the protocol that the handshake came to.
+func (s *session) agree(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if got, ok := res.(*sdk.InitializeResult); ok && err == nil {
+			s.agreed.Store(got.ProtocolVersion)
 		}
-		if _, err := l.Renew(s.ctx); err != nil && s.ctx.Err() == nil {
-			s.server.options.Logger.Warn("a lease was not renewed", "error", err)
-		}
+		return res, err
 	}
+}
+
+// interrupt ends the calls that are under way, with cause; the client may go on.
+func (s *session) interrupt(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveUp(cause)
+	s.present, s.giveUp = context.WithCancelCause(s.ctx)
+}
+
+// until returns a context that ends with ctx, and with cause when the client
+// leaves or its calls are interrupted. Its stop has to be called.
+func (s *session) until(ctx context.Context) (_ context.Context, stop func()) {
+	s.mu.Lock()
+	present := s.present
+	s.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	loose := context.AfterFunc(present, func() { cancel(context.Cause(present)) })
+	return ctx, func() { loose(); cancel(nil) }
 }
 
 // handler answers calls of one tool.
 func (s *session) handler(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+		ctx, stop := s.until(ctx)
 		defer stop()
 		res, err := s.call(ctx, t, req)
 		if err != nil {
@@ -152,7 +86,7 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 	if err := turn.wait(ctx); err != nil {
 		return nil, err
 	}
-	lease, err := s.current(ctx)
+	lease, err := s.hold.current(ctx)
 	if err != nil {
 		return nil, err
 	}
