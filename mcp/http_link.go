@@ -34,7 +34,6 @@ type link struct {
 	server  *sdk.Server
 	door    http.Handler // the SDK's, of this one session
 	events  *events
-	arrival chan struct{} // holds whose call has no place in the order yet
 
 	open    map[*exchange]struct{}
 	seen    time.Time // when a request last began or ended
@@ -44,7 +43,7 @@ type link struct {
 
 func newLink(h *HTTPHandler, c *client, free bool) *link {
 	l := &link{
-		handler: h, client: c, id: rand.Text(), arrival: make(chan struct{}, 1),
+		handler: h, client: c, id: rand.Text(),
 		open: map[*exchange]struct{}{}, seen: time.Now(), events: newEvents(),
 	}
 	var ctx context.Context
@@ -117,13 +116,6 @@ func (l *link) serve(w http.ResponseWriter, r *http.Request, sent message) {
 	}
 	if agreed, ok := l.session.agreed.Load().(string); ok && l != l.client.free {
 		r.Header.Set(headerVersion, agreed)
-	}
-	if sent.calls > 0 {
-		over, err := l.arrive(ctx)
-		if err != nil {
-			return // the client is gone
-		}
-		defer over()
 	}
 	if r.Method == http.MethodDelete {
 		l.quit(errNoSession()) // the SDK waits for calls before it answers
@@ -200,26 +192,6 @@ func (l *link) tick() {
 		return
 	}
 	h.dropLocked(l, errNoSession())
-}
-
-// arrive lets one call at a time on to the SDK until that has given it its place
-// in the order, so that calls run in the order in which they came (OPS-1). What
-// it returns has to be called when the call is over.
-func (l *link) arrive(ctx context.Context) (over func(), err error) {
-	select {
-	case l.arrival <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	placed, ended := l.session.order.expect(), make(chan struct{})
-	go func() { // ends with the exchange at the latest
-		select {
-		case <-placed:
-		case <-ended: // refused before it had one
-		}
-		<-l.arrival
-	}()
-	return func() { close(ended) }, nil
 }
 
 // cut ends the open streams of a client whose lease has ended, and forgets what

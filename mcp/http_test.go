@@ -218,6 +218,13 @@ func TestHTTPVersions(t *testing.T) {
 			if text, bad := p.press(2, "A"); bad { // no header
 				t.Error(text)
 			}
+			want := http.StatusOK
+			if agreed >= "2025-06-18" { // which has no batches
+				want = http.StatusBadRequest
+			}
+			if a := p.post(`[{"jsonrpc":"2.0","id":3,"method":"ping"}]`); a.status != want {
+				t.Errorf("a batch in version %s: %d %s", agreed, a.status, a.body)
+			}
 			if a := p.do(p.request(t.Context(), "DELETE", "")); a.status != http.StatusNoContent {
 				t.Errorf("DELETE: %d %s", a.status, a.body)
 			}
@@ -249,8 +256,8 @@ func TestHTTPToolsStay(t *testing.T) {
 	}
 }
 
-// OPS-1: calls that come over connections of their own run in the order in which
-// they came, however long each takes to be admitted.
+// OPS-1: calls that came one after another, over connections of their own, run in
+// that order, however long each takes to be admitted.
 func TestHTTPCallsKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan string, 64)

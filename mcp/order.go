@@ -111,15 +111,6 @@ func (o *order) read(msg jsonrpc.Message) {
 	o.unread, o.id = make(chan struct{}), req.ID
 }
 
-// expect notes that a call came, as read does where it has no connection of its
-// own to come over. What it returns is closed when the call has its place.
-func (o *order) expect() <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.unread, o.id = make(chan struct{}), jsonrpc.ID{}
-	return o.unread
-}
-
 // wrote notes that a message was written: a call may be answered without ever
 // having been handled.
 func (o *order) wrote(msg jsonrpc.Message) {
