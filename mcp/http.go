@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -14,11 +13,10 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/webguard"
 )
 
 const (
-	// maxBody bounds what one request may send (MCP-7).
-	maxBody = 4 << 20
 	// authenticateTimeout bounds the authenticator, like the host's other hooks.
 	authenticateTimeout = 10 * time.Second
 	// sessionsPerClient bounds the sessions of one bearer and binding.
@@ -96,7 +94,7 @@ func (o HTTPOptions) withDefaults() (HTTPOptions, error) {
 type HTTPHandler struct {
 	options HTTPOptions
 	server  *Server
-	guard   guard
+	guard   *webguard.Guard
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	work    sync.WaitGroup // ends of sessions and releases of leases
@@ -134,7 +132,10 @@ func NewHTTPHandler(o HTTPOptions) (*HTTPHandler, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGuard(o.Hosts, o.Origins, o.AnyHost)
+	g, err := webguard.New(webguard.Options{
+		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost,
+		HostSetting: "HTTPOptions.Hosts", OriginSetting: "HTTPOptions.Origins",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +165,8 @@ func (h *HTTPHandler) Close() {
 
 // ServeHTTP implements [http.Handler].
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.guard.check(r); err != nil {
-		refuse(w, err)
+	if err := h.guard.Check(r); err != nil {
+		refuse(w, tooLarge(r, err))
 		return
 	}
 	if h.ctx.Err() != nil {
@@ -405,13 +406,9 @@ func read(w http.ResponseWriter, r *http.Request) (message, error) {
 	if r.Method != http.MethodPost {
 		return m, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webguard.MaxBody))
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return m, errTooLarge
-		}
-		return m, reins.Errorf(reins.CodeInvalidInput, "the request's body could not be read")
+		return m, tooLarge(r, webguard.BodyError(err))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	type part struct{ Method string }

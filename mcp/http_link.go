@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/webguard"
 )
 
 const (
@@ -54,7 +55,7 @@ func newLink(h *HTTPHandler, c *client, free bool) *link {
 	}
 	l.server = h.server.protocol(l.session, func() string { return l.id })
 	o := &sdk.StreamableHTTPOptions{
-		Logger: h.options.Logger, MaxRequestBodyBytes: maxBody,
+		Logger: h.options.Logger, MaxRequestBodyBytes: webguard.MaxBody,
 		DisableLocalhostProtection: true, // the guard's
 	}
 	if free {

@@ -2,16 +2,30 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/webguard"
 )
 
-// errTooLarge has a status of its own.
-var errTooLarge = reins.Errorf(reins.CodeInvalidInput, "the request's body is above %d bytes; send less at once", maxBody)
+// large is a refusal with a status of its own.
+type large struct{ error }
+
+// tooLarge marks the refusal of a body above the bound (MCP-7). One without a
+// length was cut where it was.
+func tooLarge(r *http.Request, err error) error {
+	if r.ContentLength > webguard.MaxBody || r.ContentLength < 0 && reins.CodeOf(err) == reins.CodeInvalidInput {
+		return large{err}
+	}
+	return err
+}
+
+// Unwrap lets it be read as the error that it is.
+func (l large) Unwrap() error { return l.error }
 
 // refusedCode is JSON-RPC's, from the range that it leaves to servers.
 const refusedCode = -32000
@@ -21,8 +35,9 @@ const refusedCode = -32000
 func refuse(w http.ResponseWriter, err error) {
 	e := reins.AsError(err)
 	status := e.Code.Info().Status
+	var big large
 	switch {
-	case err == error(errTooLarge):
+	case errors.As(err, &big):
 		status = http.StatusRequestEntityTooLarge
 	case status == http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="reins"`)

@@ -1,15 +1,19 @@
-// The official TypeScript client against a real `reins mcp`: lists exactly six
-// tools and signs in at the demo's shop, as an agent would.
+// The official TypeScript client against a real Reins: lists exactly six tools and
+// signs in at the demo's shop, as an agent would.
 //
-//   node client.mjs SITE EMAIL PASSWORD COMMAND [ARG...]
+//   node client.mjs SITE EMAIL PASSWORD COMMAND [ARG...]   over stdio
+//   node client.mjs SITE EMAIL PASSWORD URL TOKEN          over HTTP
 //
 // Ends with 0, or with a sentence on stderr and 1.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 const [site, email, password, command, ...args] = process.argv.slice(2);
-const transport = new StdioClientTransport({ command, args, env: process.env, stderr: 'inherit' });
+const transport = command.startsWith('http://')
+  ? new StreamableHTTPClientTransport(new URL(command), { requestInit: { headers: { Authorization: `Bearer ${args[0]}` } } })
+  : new StdioClientTransport({ command, args, env: process.env, stderr: 'inherit' });
 const client = new Client({ name: 'typescript', version: '1.0.0' });
 
 async function call(tool, args = {}) {
@@ -55,5 +59,6 @@ try {
   process.exitCode = 1;
   console.error(error.message);
 } finally {
+  if (transport.sessionId) await transport.terminateSession();
   await client.close();
 }
