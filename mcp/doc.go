@@ -39,6 +39,16 @@
 // Serve returns when the transport ended or its context did, after every call of
 // its client returned and the lease was released.
 //
+// # Over HTTP
+//
+// An [HTTPHandler] serves many clients. Each request is authenticated; a session
+// belongs to the binding and the bearer token that it began with, and sessions of
+// the same ones share a lease, since a capability backs one. A client is taken to
+// be there while a request of it is open or was not long ago. What was open under
+// a lease ends with it. Close ends all sessions and waits for them.
+//
+// # Resources
+//
 // Artifacts of the lease are resources (reins://project/resource/artifacts/id),
 // read in chunks under a check of authority each; the state of the browser is the
 // resource reins://readiness.

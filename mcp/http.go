@@ -331,19 +331,25 @@ func (h *HTTPHandler) newClient(who identity, b reins.Binding, token reins.Token
 	return c
 }
 
-// makeRoomLocked drops the session of c that was used least lately among those
-// that nobody uses now.
+// makeRoomLocked drops the session of c that was used least lately: one that
+// nobody uses now, else one that is only listened to.
 func (h *HTTPHandler) makeRoomLocked(c *client) bool {
-	var oldest *link
-	for _, l := range c.links {
-		if len(l.open) == 0 && (oldest == nil || l.seen.Before(oldest.seen)) {
-			oldest = l
+	for _, fits := range []func(*exchange) bool{
+		func(*exchange) bool { return false },
+		func(e *exchange) bool { return e.get },
+	} {
+		var oldest *link
+		for _, l := range c.links {
+			if l.allLocked(fits) && (oldest == nil || l.seen.Before(oldest.seen)) {
+				oldest = l
+			}
+		}
+		if oldest != nil {
+			h.dropLocked(oldest, errNoSession())
+			return true
 		}
 	}
-	if oldest != nil {
-		h.dropLocked(oldest, errNoSession())
-	}
-	return oldest != nil
+	return false
 }
 
 // there reports whether a client is taken to be connected: it has a request open,

@@ -341,6 +341,17 @@ func TestHTTPSessionsAreBounded(t *testing.T) {
 	if text, bad := ann[1].press(1, "A"); bad {
 		t.Error(text)
 	}
+	busy := s.peer("ann") // in the place of one that only listens, if none is idle
+	for range 17 {
+		busy.initialize()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		res, err := s.http.Do(busy.request(ctx, "GET", ""))
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatal(res, err)
+		}
+		defer res.Body.Close()
+	}
 	bob := s.peer("bob")
 	for range 4 {
 		bob.initialize()

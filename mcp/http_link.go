@@ -168,6 +168,16 @@ func (l *link) leave(e *exchange) {
 	}
 }
 
+// allLocked reports whether fits holds for whatever is open.
+func (l *link) allLocked(fits func(*exchange) bool) bool {
+	for e := range l.open {
+		if !fits(e) {
+			return false
+		}
+	}
+	return true
+}
+
 // tick looks after a link that nobody has used for a while: it takes back the
 // calls of a client that did not come back, and ends the session of one whose
 // lease has ended too (MCP-6).

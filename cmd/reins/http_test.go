@@ -14,12 +14,18 @@ import (
 	"github.com/reins-browser/reins/mcp"
 )
 
+// served says what overHTTP serves.
+type served struct {
+	engine reins.Engine
+	open   bool // also to clients without a token
+}
+
 // overHTTP serves MCP over HTTP for a runtime with a real browser that may reach
 // the site; what it returns is where, and the token of a capability.
-func overHTTP(t *testing.T, site *demo.Site, engine reins.Engine) (url string, token reins.Token) {
+func overHTTP(t *testing.T, site *demo.Site, o served) (url string, token reins.Token) {
 	t.Helper()
 	l := newLocal(localOptions{
-		dir: t.TempDir() + "/runtime", engine: engine, allow: site.Targets(), logger: slog.New(slog.DiscardHandler),
+		dir: t.TempDir() + "/runtime", engine: o.engine, allow: site.Targets(), logger: slog.New(slog.DiscardHandler),
 		say: func(format string, arguments ...any) { t.Logf(format, arguments...) },
 	})
 	up, err := l.ensure(t.Context())
@@ -37,8 +43,13 @@ func overHTTP(t *testing.T, site *demo.Site, engine reins.Engine) (url string, t
 	}
 	h, err := mcp.NewHTTPHandler(mcp.HTTPOptions{
 		Authenticate: func(*http.Request) (reins.Binding, error) { return up.binding, nil },
-		Acquire:      up.host.Acquire,
-		ReadinessOf:  func(reins.Binding) reins.Readiness { return up.resource.Readiness() },
+		Acquire: func(ctx context.Context, given reins.Token, b reins.Binding) (reins.Lease, error) {
+			if given == "" && o.open { // for a client that cannot bear one
+				given = c.Token
+			}
+			return up.host.Acquire(ctx, given, b)
+		},
+		ReadinessOf: func(reins.Binding) reins.Readiness { return up.resource.Readiness() },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +69,7 @@ func TestWalkOverHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer site.Close()
-			url, token := overHTTP(t, site, reins.EngineShell)
+			url, token := overHTTP(t, site, served{engine: reins.EngineShell})
 			ctx, cancel := context.WithTimeout(context.Background(), 4*deadline)
 			defer cancel()
 			c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,7 +70,28 @@ func TestTypeScriptClient(t *testing.T) {
 		nothingLeft(t, server)
 	})
 	t.Run("http", func(t *testing.T) {
-		url, token := overHTTP(t, site, reins.EngineFull)
+		url, token := overHTTP(t, site, served{engine: reins.EngineFull})
 		node(ctx, t, dir, "node", "client.mjs", site.URL(), demo.Email, demo.Password, url, string(token))
 	})
+}
+
+// MCP-1: the official conformance suite, but for what it tests by a sample server's
+// tools and prompts (see its baseline).
+func TestConformance(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	defer cancel()
+	dir := nodeDir(ctx, t, "mcp-conformance", "node20.mjs", "baseline.yml")
+	site, err := demo.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer site.Close()
+	url, _ := overHTTP(t, site, served{engine: reins.EngineShell, open: true})
+	out := node(ctx, t, dir, "node", "--import", "./node20.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+		"server", "--url", url, "--suite", "all", "--expected-failures", "baseline.yml")
+	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
+		if !strings.Contains(out, "✓ "+scenario+":") {
+			t.Errorf("%s is not among what passed:\n%s", scenario, out)
+		}
+	}
 }
