@@ -169,6 +169,9 @@ func (b *browser) answerDialog(ctx context.Context, x *action, d *dialog, accept
 		}
 		return err
 	}
+	if d.kind == "beforeunload" && accept {
+		settling.begins(ctx)
+	}
 	settled := b.settleDialog(ctx, x)
 	x.changes().Settled = settled
 	if !settled || x.tab.blocked() != nil {

@@ -33,10 +33,15 @@ var programs = map[reins.Engine]string{
 	reins.EngineShell: "/usr/lib/chromium/chromium-headless-shell",
 }
 
-// eachEngine runs a test on both engines.
+// eachEngine runs a test on both engines, side by side: most of a test is waiting
+// for a browser. What the test shares between them must bear that, and what it
+// defers runs before them.
 func eachEngine(t *testing.T, test func(*testing.T, reins.Engine)) {
 	for _, engine := range []reins.Engine{reins.EngineShell, reins.EngineFull} {
-		t.Run(string(engine), func(t *testing.T) { test(t, engine) })
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			test(t, engine)
+		})
 	}
 }
 

@@ -147,7 +147,6 @@ func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // NAV-1: the wait conditions, history, and pages that never finish.
 func TestNavigateWaits(t *testing.T) {
-	release := make(chan struct{})
 	mux := http.NewServeMux()
 	page := func(path, body string) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -158,12 +157,7 @@ func TestNavigateWaits(t *testing.T) {
 	page("/{$}", "<title>Home</title>")
 	page("/img", `<title>Image</title><img src=/hang>`)
 	page("/parse", `<title>Script</title><script src=/hang></script>`)
-	mux.HandleFunc("/hang", func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	})
+	mux.HandleFunc("/hang", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<title>Slow</title><p>first part")
@@ -171,8 +165,7 @@ func TestNavigateWaits(t *testing.T) {
 		<-r.Context().Done()
 	})
 	s := serve(t, mux)
-	defer close(release)
-	short := reins.Duration(500 * time.Millisecond)
+	short := reins.Duration(1500 * time.Millisecond)
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
 		b := newBrowser(t, engine)
 		for _, test := range []struct {
@@ -187,7 +180,11 @@ func TestNavigateWaits(t *testing.T) {
 			{"/slow", "commit", true, true},
 			{"/slow", "domcontentloaded", false, true},
 		} {
-			r := b.act(t, reins.Navigate{URL: s.URL + test.path, Wait: test.wait, Timeout: short})
+			a := reins.Navigate{URL: s.URL + test.path, Wait: test.wait}
+			if !test.waited {
+				a.Timeout = short
+			}
+			r := b.act(t, a)
 			n := r.Result.Navigation
 			if n.Waited != test.waited || n.Loading != test.loading || n.Status != 200 {
 				t.Errorf("%s until %s: %+v", test.path, test.wait, n)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
 
@@ -101,7 +102,11 @@ func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (fram
 	if !a.FullPage && a.Ref == "" && (density == 1 || a.Scale == "device") {
 		return f, nil // the viewport as it is: no clip, for which the browser would lay the page out anew
 	}
-	metrics, err := cdp.Call(ctx, x.tab.pageSession(), page.GetLayoutMetrics, none)
+	var metrics page.GetLayoutMetricsResult
+	err := x.tab.within(ctx, mainAnswers, func(ctx context.Context) (err error) {
+		metrics, err = cdp.Call(ctx, x.tab.pageSession(), page.GetLayoutMetrics, none)
+		return err
+	})
 	if err != nil {
 		return f, evalError(x.tab, err)
 	}
@@ -188,7 +193,20 @@ func (b *browser) captureOnce(ctx context.Context, t *tab, f framing) (page.Capt
 	if err != nil {
 		return page.CaptureScreenshotResult{}, err
 	}
-	reply := cdp.Send(t.pageSession(), page.CaptureScreenshot, f.CaptureScreenshotParams)
+	s := t.pageSession()
+	// Of a page that does not answer no picture comes either.
+	answers := cdp.Send(s, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
+	ctx, cancelBusy := context.WithCancelCause(ctx)
+	defer cancelBusy(nil)
+	timer := time.AfterFunc(mainAnswers, func() {
+		select {
+		case <-answers.Done():
+		default:
+			cancelBusy(errBusy(t))
+		}
+	})
+	defer timer.Stop()
+	reply := cdp.Send(s, page.CaptureScreenshot, f.CaptureScreenshotParams)
 	select {
 	case <-reply.Done():
 	case <-ctx.Done():
@@ -202,6 +220,9 @@ func (b *browser) captureOnce(ctx context.Context, t *tab, f framing) (page.Capt
 		return got, err
 	}
 	got, err := reply.Wait(ctx)
+	if cause := context.Cause(ctx); err != nil && reins.CodeOf(cause) == reins.CodeTimeout {
+		err = cause
+	}
 	if fault, ok := cdp.IsProtocol(err); ok && strings.Contains(fault.Message, "Not attached to an active page") {
 		err = errReplaced
 	}

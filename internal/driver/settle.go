@@ -27,6 +27,7 @@ type settling struct {
 
 	mu       sync.Mutex
 	navs     map[proto.FrameID]bool // navigations under way; true once committed
+	begun    bool                   // there was one
 	requests map[string]*request
 	sent     map[string]int         // requests since the input, by signature
 	contents map[proto.FrameID]bool // frames whose navigation was answered: whether with contents
@@ -124,7 +125,7 @@ func (s *settling) navigationLocked(e cdp.Event) bool {
 		if !ok || within(v) {
 			return false
 		}
-		s.navs[v.FrameID] = false
+		s.navs[v.FrameID], s.begun = false, true
 	case page.FrameNavigated.Method:
 		v, ok := cdp.Is(e, page.FrameNavigated)
 		if !ok {
@@ -464,6 +465,28 @@ func (s *settling) landed(ctx context.Context) error {
 // it will be.
 func (t *tab) holdsPageLocked() bool {
 	return t.blockedLocked() != nil || t.main.doc != nil && t.main.url != blankPage && t.main.phase >= phaseParsed
+}
+
+// begins waits, for a moment, until a navigation is under way: one that was held
+// up by a question goes on some time after the answer.
+func (s *settling) begins(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, comesSoon)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		begun := s.begun
+		changed := s.changed
+		s.mu.Unlock()
+		if begun || s.tab.blocked() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-s.tab.ended:
+		case <-short.Done():
+			return
+		}
+	}
 }
 
 // idle waits until no navigation and no request is open.

@@ -196,30 +196,28 @@ const more = () => fetch('/more').then(r => r.text()).then(() => { const i = doc
 		fmt.Fprint(w, "more")
 	})
 	url := serve(t, mux).URL
-	for _, e := range []reins.Engine{reins.EngineShell, reins.EngineFull} {
-		t.Run(string(e), func(t *testing.T) {
-			b := newBrowser(t, e)
-			b.open(t, url+"/seen")
-			for n := 1; n <= rounds; n++ {
-				b.act(t, reins.Press{Key: "End"})
-				if got := strings.Count(b.see(t), "listitem"); got != n {
-					t.Fatalf("after %d scrolls there are %d entries, want as many", n, got)
-				}
+	eachEngine(t, func(t *testing.T, e reins.Engine) {
+		b := newBrowser(t, e)
+		b.open(t, url+"/seen")
+		for n := 1; n <= rounds; n++ {
+			b.act(t, reins.Press{Key: "End"})
+			if got := strings.Count(b.see(t), "listitem"); got != n {
+				t.Fatalf("after %d scrolls there are %d entries, want as many", n, got)
 			}
-			// What a page asks for some time after it was scrolled is not asked for
-			// by itself either: a later click that asks for it waits for it.
-			b.open(t, url+"/late")
-			for n := range habitAfter + 1 {
-				b.act(t, reins.Press{Key: "End"})
-				b.script(t, fmt.Sprintf(`new Promise(ok => { const look = () => document.querySelectorAll('li').length > %d ? ok(1) : requestAnimationFrame(look); look(); })`, n))
-			}
-			entries := strings.Count(b.see(t), "listitem")
-			b.act(t, reins.Click{Ref: refTo(t, b.see(t), "Load")})
-			if got := strings.Count(b.see(t), "listitem"); got <= entries {
-				t.Errorf("the click did not wait for what it asked for: %d entries, %d before", got, entries)
-			}
-		})
-	}
+		}
+		// What a page asks for some time after it was scrolled is not asked for
+		// by itself either: a later click that asks for it waits for it.
+		b.open(t, url+"/late")
+		for n := range habitAfter + 1 {
+			b.act(t, reins.Press{Key: "End"})
+			b.script(t, fmt.Sprintf(`new Promise(ok => { const look = () => document.querySelectorAll('li').length > %d ? ok(1) : requestAnimationFrame(look); look(); })`, n))
+		}
+		entries := strings.Count(b.see(t), "listitem")
+		b.act(t, reins.Click{Ref: refTo(t, b.see(t), "Load")})
+		if got := strings.Count(b.see(t), "listitem"); got <= entries {
+			t.Errorf("the click did not wait for what it asked for: %d entries, %d before", got, entries)
+		}
+	})
 }
 
 // TestOldView: a page that changes its address first and its contents later is
