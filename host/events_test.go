@@ -100,15 +100,20 @@ func TestWorkDoesNotPushOutEvents(t *testing.T) {
 		if err := errors.Join(act(ada, reins.RequestControl{}), act(ada, reins.ReleaseControl{})); err != nil {
 			t.Fatal(err)
 		}
-		w.stop(t)
 		missed, takeovers := 0, 0
 		var last reins.Event
-		for e := range events {
-			missed += e.Missed
-			if e.Control != nil {
-				if last = e; e.Control.State == reins.ControlHuman {
-					takeovers++
+		for waiting := true; waiting; {
+			synctest.Wait() // what there is has been handed over
+			select {
+			case e := <-events:
+				missed += e.Missed
+				if e.Control != nil {
+					if last = e; e.Control.State == reins.ControlHuman {
+						takeovers++
+					}
 				}
+			default:
+				waiting = false
 			}
 		}
 		if missed != 0 || takeovers != 1 || last.Control == nil || last.Control.State != reins.ControlAgent {
