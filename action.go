@@ -64,6 +64,7 @@ var verbs = []verbInfo{
 	{VerbConsole, ClassAgentAction, true, true, true, decode[Console]},
 	{VerbNetwork, ClassAgentAction, true, true, true, decode[Network]},
 	{VerbPDF, ClassAgentAction, true, true, true, decode[PDF]},
+	{VerbPointer, ClassRawInput, false, true, false, decode[Pointer]},
 	{VerbRequestHuman, ClassControl, true, false, false, decode[RequestHuman]},
 	{VerbControl, ClassControl, false, false, true, decode[GetControl]},
 	{VerbRequestControl, ClassControl, false, false, false, decode[RequestControl]},

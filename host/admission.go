@@ -74,6 +74,12 @@ func (r *resource) requestLocked(op *operation) queue.Request {
 	case reins.GetControl, reins.RequestControl, reins.RenewControl, reins.ReleaseControl, reins.StopAgents,
 		reins.RequestHuman, reins.AnswerHuman:
 		return queue.Request{Place: queue.Past}
+	case reins.Pointer:
+		req := queue.Request{Place: queue.OnTab, Tab: tab}
+		if a.Kind == "move" {
+			req.Coalesce = "move " + string(tab) // OPS-3
+		}
+		return req
 	case reins.CloseTab:
 		switch {
 		case a.Force:

@@ -231,8 +231,16 @@ func (h *Host) Revoke(ctx context.Context, capabilityID string) error {
 // endAndWait ends a grant and returns when its effects are quiet. That goes on
 // when ctx ends first.
 func (r *resource) endAndWait(ctx context.Context, g *grant, reason string) error {
-	r.update(func(s *state) { r.endLocked(s, g, errEnded(reason)) })
-	return r.quiet(ctx, func(op *operation) bool { return op.lease.grant == g })
+	var l *lease
+	r.update(func(s *state) {
+		l = g.lease
+		r.endLocked(s, g, errEnded(reason))
+	})
+	err := r.quiet(ctx, func(op *operation) bool { return op.lease.grant == g })
+	if err != nil || l == nil {
+		return err
+	}
+	return l.rest(ctx)
 }
 
 // quiet waits until the operations that match now have settled.

@@ -55,6 +55,11 @@ func (r *resource) followControl(s *state, now time.Time) {
 func (r *resource) excludeLocked(s *state, now time.Time) {
 	cause := s.control.Refuse(control.Who{Input: true}, now)
 	r.cancelLocked(s, cause, func(op *operation) bool { return !op.begun && op.refusedLocked(s, now) != nil })
+	for _, g := range s.grants { // they could not let go any more
+		if g.lease != nil && !s.control.Holds(g.lease.id) {
+			r.restLocked(s, g.lease)
+		}
+	}
 }
 
 // availabilityLocked is whether there is a browser to control (CTL-6).
@@ -108,18 +113,33 @@ func (op *operation) overtakenLocked(now connectionID) bool {
 		s.takeover.on == now.incarnation && op.lease.observed < s.takeover.taken
 }
 
-// departLocked ends what a lease that ends had of takeover (LSE-4, LSE-5). It is
-// clean-up that the runtime owes: nobody is asked any more (GATE-2).
+// departLocked ends what a lease that ends had of takeover and of held input
+// (LSE-4, LSE-5). It is clean-up that the runtime owes: nobody is asked any more
+// (GATE-2).
 func (r *resource) departLocked(s *state, l *lease, cause *reins.Error) {
-	if !s.control.Drop(l.id, cause) {
-		return
+	l.input.flushLocked(r)
+	dropped := s.control.Drop(l.id, cause)
+	if !r.restLocked(s, l) && dropped {
+		r.departedLocked(s, l, time.Now(), nil)
 	}
+}
+
+// departed records the clean-up after a lease.
+func (r *resource) departed(l *lease, began time.Time, err error) {
+	r.update(func(s *state) { r.departedLocked(s, l, began, err) })
+}
+
+func (r *resource) departedLocked(s *state, l *lease, began time.Time, err error) {
 	b := l.grant.binding
-	r.gen.audit.send(r.secrets.hideRecord(reins.Record{
+	rec := reins.Record{
 		Time: time.Now(), Project: b.Project, Resource: b.Resource, Actor: b.Actor, Role: b.Role,
 		CapabilityID: l.grant.id, LeaseID: l.id, Run: b.Run, Revision: s.attachment.Revision, Incarnation: r.incarnationLocked(),
-		Action: "releaseParticipant", Class: reins.ClassControl, Outcome: reins.OutcomeCompleted,
-	}))
+		Action: "releaseParticipant", Outcome: reins.OutcomeCompleted, Duration: time.Since(began),
+	}
+	if e := reins.AsError(err); e != nil {
+		rec.Outcome, rec.Code = reins.OutcomeFailed, e.Code
+	}
+	r.gen.audit.send(r.secrets.hideRecord(rec))
 }
 
 // inside runs the verbs that need no browser.

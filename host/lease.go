@@ -26,6 +26,8 @@ type lease struct {
 
 	observed uint64 // the last takeover before its last snapshot (CTL-7)
 
+	input input
+
 	late int // hook calls of operations left behind; guarded by the generation's lock
 
 	later []reins.Download // that ended after their action, until a result tells
@@ -107,7 +109,26 @@ func (l *lease) Release(ctx context.Context) error {
 			l.r.endLocked(s, l.grant, errEnded(reasonReleased))
 		}
 	})
-	return l.r.quiet(ctx, func(op *operation) bool { return op.lease == l })
+	if err := l.r.quiet(ctx, func(op *operation) bool { return op.lease == l }); err != nil {
+		return err
+	}
+	return l.rest(ctx)
+}
+
+// rest waits until what the lease held at its end is released.
+func (l *lease) rest(ctx context.Context) error {
+	l.r.mu.Lock()
+	rested := l.input.rested
+	l.r.mu.Unlock()
+	if rested == nil {
+		return nil
+	}
+	select {
+	case <-rested:
+		return nil
+	case <-ctx.Done():
+		return reins.ContextError(ctx).In(reins.PhaseCleanUp)
+	}
 }
 
 // Renew implements [reins.Lease] (LSE-3). The old expiry stays whenever it

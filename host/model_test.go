@@ -49,7 +49,9 @@ func (m *model) hooks() reins.Hooks {
 		Authorize: func(ctx context.Context, b reins.Binding) error { return answer(ctx, "authorize", "") },
 		BeforeOperation: func(ctx context.Context, op reins.Operation) error {
 			m.mu.Lock()
-			m.gated = append(m.gated, op.ID)
+			if op.Class != reins.ClassRawInput { // which is summed up
+				m.gated = append(m.gated, op.ID)
+			}
 			m.mu.Unlock()
 			return answer(ctx, "gate", op.Authority.LeaseID)
 		},

@@ -163,7 +163,11 @@ func (l *lease) run(ctx context.Context, call reins.Call) (res *reins.Result, be
 // before the effect are in this order: turn, gate, browser, and then, under the
 // lock that ends authority too, everything once more.
 func (op *operation) perform(ctx context.Context) (*reins.Result, error) {
-	if err := op.turn(ctx); err != nil {
+	if err := op.turn(ctx); errors.Is(err, errSuperseded) {
+		res := &reins.Result{Meta: op.meta()}
+		res.Meta.Started, res.Meta.Duration = op.admitted, time.Since(op.admitted)
+		return res, nil
+	} else if err != nil {
 		return nil, err
 	}
 	if err := op.gate(ctx); err != nil {
@@ -218,8 +222,11 @@ func (op *operation) granted() error {
 	op.r.mu.Lock()
 	defer op.r.mu.Unlock()
 	phase, err := op.r.st.queue.Outcome(op.entry)
-	if phase == queue.Cancelled {
+	switch phase {
+	case queue.Cancelled:
 		return err
+	case queue.Superseded:
+		return errSuperseded
 	}
 	if tab := op.entry.Tab(); tab != "" && op.tab == "" {
 		op.tab = tab
@@ -304,6 +311,10 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 				err = stale
 				return
 			}
+			if elsewhere := op.applyLocked(conn.selected); elsewhere != nil {
+				err = elsewhere
+				return
+			}
 			op.on = conn.id()
 		}
 		op.begun, op.began = true, time.Now()
@@ -361,8 +372,13 @@ func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error)
 		if res != nil {
 			r.learnLocked(op, res)
 		}
+		if op.class == reins.ClassRawInput {
+			op.tallyLocked(op.record(err))
+		}
 	})
-	r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
+	if op.class != reins.ClassRawInput {
+		r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
+	}
 	close(op.settled)
 	return res, err
 }

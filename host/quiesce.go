@@ -30,6 +30,7 @@ func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection
 	if err != nil {
 		return nil, err
 	}
+	op.leaveHeld(ctx, conn)
 	cmd := op.command(files)
 	done := make(chan answer, 1)
 	go func() { // ends with the driver at the latest

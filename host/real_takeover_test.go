@@ -151,3 +151,45 @@ setInterval(() => {
 		t.Errorf("%d times somebody was said to be in control", n)
 	}
 }
+
+// TestRealPointer draws with a person's raw pointer in a real page (INP-1), and
+// leaves in the middle of it: the page sees the button go up (INP-2).
+func TestRealPointer(t *testing.T) {
+	base, policy := site(t, map[string]http.HandlerFunc{"/": html(`<title>Draw</title><p id=log>log</p>
+<script>
+const note = e => log.textContent += ' ' + e.type.slice(7) + e.clientX + ',' + e.clientY + '/' + e.buttons
+for (const t of ['pointerdown', 'pointermove', 'pointerup']) addEventListener(t, note)
+addEventListener('wheel', e => log.textContent += ' wheel' + e.deltaY)
+</script>`)})
+	h := real(t, reins.Hooks{})
+	do(t, realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineShell, Egress: policy}), reins.Navigate{URL: base})
+	ada, bob := acquire(t, h, personOf(key1)), acquire(t, h, bob())
+	tab := do(t, ada, reins.ListTabs{}).Selected
+	at := func(kind string, x, y float64) reins.Pointer { return reins.Pointer{Tab: tab, Kind: kind, X: x, Y: y} }
+	log := func() string {
+		for line := range strings.Lines(do(t, bob, reins.Snapshot{}).Snapshot.Text) {
+			if _, rest, ok := strings.Cut(line, "log "); ok {
+				return strings.TrimSpace(rest)
+			}
+		}
+		return ""
+	}
+	wheel := at("wheel", 60, 60)
+	wheel.DY = 40
+	for _, a := range []reins.Pointer{at("move", 50, 50), at("down", 50, 50), at("move", 70, 80), at("up", 70, 80), wheel, at("down", 90, 90), at("move", 95, 90)} {
+		do(t, ada, a)
+	}
+	const drawn = "move50,50/0 down50,50/1 move70,80/1 up70,80/0 wheel40 down90,90/1 move95,90/1"
+	if got := log(); got != drawn {
+		t.Errorf("the page saw\n%s\nand not\n%s", got, drawn)
+	}
+	if err := ada.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := log(); got != drawn+" up95,90/0" {
+		t.Errorf("after she left the page had seen\n%s", got)
+	}
+	do(t, bob, reins.OpenTab{})
+	_, err := bob.Do(t.Context(), reins.Call{Action: at("down", 1, 1)})
+	code(t, err, reins.CodeInvalidState) // another tab is shown
+}

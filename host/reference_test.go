@@ -138,6 +138,9 @@ func (m *model) checkLeases(t *rapid.T) {
 			if h.ended == nil {
 				continue
 			}
+			if in := h.l.input; in.mask() != 0 || in.tally != nil {
+				t.Fatalf("a lease that ended holds %v and owes %+v", in.held, in.tally) // INP-2, GATE-3
+			}
 			if !isClosed(h.l.done) {
 				t.Fatalf("a lease that ended (%v) does not say so", h.ended)
 			}
@@ -208,6 +211,9 @@ func (m *model) controlActions(one func(*rapid.T) *lease) map[string]func(*rapid
 		"keepControl": func(t *rapid.T) { m.do(one(t), reins.RenewControl{Hold: seconds(t, "hold", 5, 60)}) },
 		"giveControl": func(t *rapid.T) { m.do(one(t), reins.ReleaseControl{}) },
 		"stopAgents":  func(t *rapid.T) { m.do(one(t), reins.StopAgents{}) },
+		"point": func(t *rapid.T) {
+			m.do(one(t), reins.Pointer{Tab: "t1", Kind: rapid.SampledFrom([]string{"move", "move", "down", "up"}).Draw(t, "kind")})
+		},
 		"askPerson": func(t *rapid.T) {
 			m.do(one(t), reins.RequestHuman{Reason: "help", Timeout: seconds(t, "timeout", 1, 30)})
 		},

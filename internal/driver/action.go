@@ -161,6 +161,8 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 		return b.hover(ctx, x, a)
 	case reins.Drag:
 		return b.drag(ctx, x, a)
+	case reins.Pointer:
+		return b.rawPointer(ctx, x, a)
 	case reins.Scroll:
 		return b.scroll(ctx, x, a)
 	case reins.WaitFor:
