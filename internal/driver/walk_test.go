@@ -91,3 +91,29 @@ func TestLeafNames(t *testing.T) {
 		t.Log(text)
 	}
 }
+
+// TestPlacesToDragTo: where something can be dragged, what it may be let go on
+// has a ref: what has a role, and boxes that are seen as such. Elsewhere none of
+// them has (SNAP-3).
+func TestPlacesToDragTo(t *testing.T) {
+	const places = `<ul aria-label="Shelf"><li%s>Jug</li></ul><div role="group" aria-label="Box">Drop here</div>
+<section aria-label="Bin"><h2>Bin</h2></section><div style="border:2px dashed"><span>Or here</span></div><div class="x">plain</div><p>Text</p>`
+	b := newBrowser(t, reins.EngineShell)
+	s := site(t, map[string]string{"/with": fmt.Sprintf(places, ` draggable="true"`), "/without": fmt.Sprintf(places, "")})
+	b.open(t, s.URL+"/without")
+	if got := b.see(t); strings.Count(got, "[ref=") != 1 { // landmarks have one, to read a part by
+		t.Errorf("refs where nothing can be done:\n%s", got)
+	}
+	b.open(t, s.URL+"/with")
+	got := b.see(t)
+	for _, want := range []string{`list "Shelf" [ref=`, `group "Box" [ref=`, `region "Bin" [ref=`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	for _, line := range strings.Split(got, "\n") {
+		if has := strings.Contains(line, "[ref="); strings.Contains(line, "Or here") && !has || strings.Contains(line, "plain") && has || strings.Contains(line, "paragraph") && has {
+			t.Errorf("the line %q, of\n%s", line, got)
+		}
+	}
+}

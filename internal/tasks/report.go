@@ -13,7 +13,6 @@ import (
 type totals struct {
 	Tried      int           `json:"tried"`
 	Done       int           `json:"done"`
-	Waiting    int           `json:"waiting"` // for a verb that is not there yet
 	Calls      int           `json:"calls"`
 	Bytes      int           `json:"bytes"`
 	Wall       time.Duration `json:"wall_ns"`
@@ -26,10 +25,6 @@ func sum(all []result) totals {
 	var means []time.Duration
 	var sizes []int
 	for _, r := range all {
-		if r.Needs != "" {
-			t.Waiting++
-			continue
-		}
 		t.Tried++
 		if r.Done {
 			t.Done++
@@ -65,10 +60,6 @@ func printTable(w io.Writer, all []result) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "TASK\tSEED\tDONE\tCALLS\tBYTES\tTIME\tSLOWEST CALL\t")
 	for _, r := range all {
-		if r.Needs != "" {
-			fmt.Fprintf(tw, "%s\t%d\tneeds %s\t\t\t\t\t\n", r.Task, r.Seed, r.Needs)
-			continue
-		}
 		done := "yes"
 		if !r.Done {
 			done = "NO"
@@ -80,7 +71,7 @@ func printTable(w io.Writer, all []result) error {
 		return err
 	}
 	t := sum(all)
-	_, err := fmt.Fprintf(w, "\n%d of %d done; %d wait for a verb. %d calls, %d bytes read, %s.\nPer task at the median: %d bytes read, %s a call.\n",
-		t.Done, t.Tried, t.Waiting, t.Calls, t.Bytes, t.Wall.Round(time.Millisecond), t.BytesMed, t.CallMedian.Round(100*time.Microsecond))
+	_, err := fmt.Fprintf(w, "\n%d of %d done. %d calls, %d bytes read, %s.\nPer task at the median: %d bytes read, %s a call.\n",
+		t.Done, t.Tried, t.Calls, t.Bytes, t.Wall.Round(time.Millisecond), t.BytesMed, t.CallMedian.Round(100*time.Microsecond))
 	return err
 }

@@ -24,7 +24,6 @@ type result struct {
 	Task   string        `json:"task"`
 	Seed   uint64        `json:"seed"`
 	Done   bool          `json:"done"`
-	Needs  string        `json:"needs,omitempty"` // not tried: the verb it waits for
 	Detail string        `json:"detail,omitempty"`
 	Wall   time.Duration `json:"wall_ns"`
 	tally
@@ -73,10 +72,7 @@ func (f *field) allow() []string {
 
 // run lets a task's agent work on it once.
 func run(ctx context.Context, s *session, f *field, task agents.Task, seed uint64) result {
-	res := result{Task: task.Name, Seed: seed, Needs: task.Needs}
-	if task.Needs != "" {
-		return res
-	}
+	res := result{Task: task.Name, Seed: seed}
 	ctx, cancel := context.WithTimeoutCause(ctx, taskLimit, fmt.Errorf("the task took longer than %s", taskLimit))
 	defer cancel()
 	id := fmt.Sprintf("%s.%d.%d", task.Name, seed, time.Now().UnixNano())

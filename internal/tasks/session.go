@@ -29,7 +29,7 @@ type program struct {
 }
 
 func (p program) command() *exec.Cmd {
-	args := []string{"mcp", "--tools", "tabs"}
+	args := []string{"mcp", "--tools", "tabs,browser_drag"}
 	for _, flag := range []struct{ name, value string }{
 		{"--dir", p.Dir}, {"--engine", p.Engine}, {"--chromium", p.Chromium}, {"--run-as", p.RunAs},
 	} {
@@ -156,6 +156,10 @@ func (s *session) Fill(ctx context.Context, ref string, what agents.Fill) (strin
 
 func (s *session) Press(ctx context.Context, ref, key string) (string, error) {
 	return s.call(ctx, "browser_press", map[string]any{"ref": ref, "key": key})
+}
+
+func (s *session) Drag(ctx context.Context, ref, to string) (string, error) {
+	return s.call(ctx, "browser_drag", map[string]any{"ref": ref, "to": to})
 }
 
 func (s *session) Type(ctx context.Context, ref, text string) (string, error) {

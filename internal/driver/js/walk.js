@@ -179,7 +179,8 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
   }
   const pointed = (st & POINTER) !== 0 && !(above & (ACTED | CONTROL)) && tag !== 'html' && tag !== 'body' &&
     ((above & POINTER) === 0 || piece(el, style.display));
-  const boxed = !acts && (editable || clickable || pointed);
+  const place = trip.drags && style !== null && traits & FOLDS && tag !== 'body' && framed(style);
+  const boxed = !acts && (editable || clickable || pointed || place);
   if (first === null) {
     if (bits & ROOTED && (el.firstChild === null || bits & OWN)) mayHost(el, tag);
   } else {
@@ -197,6 +198,13 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
   if (!(st & VISIBLE)) { visitAll(el, out, st, tag, bits); return; }
   entry(el, { tag, bits, role, traits, acts, boxed, editable, pointed, plain, first }, st, out);
 };
+
+// framed tells boxes that are seen as places: where something can be dragged,
+// one of them may be where to.
+const framed = (style) => style.display !== 'inline' && style.display !== 'contents' &&
+  ((style.borderTopStyle !== 'none' && style.borderTopWidth !== '0px') || !CLEAR.has(style.backgroundColor));
+
+const CLEAR = new Set(['rgba(0, 0, 0, 0)', 'transparent']);
 
 // scripted tells links without an address that a script makes something of,
 // such as the arrows of calendars, from the anchors of old pages.
@@ -251,7 +259,7 @@ const entry = (el, kind, st, out) => {
   if (acts || boxed) node.flags = 'i';
   if (kind.editable && role !== 'textbox') node.states += ' [editable]';
   if (el === trip.active) node.states += ' [active]';
-  if (acts || boxed || traits & PLACE || ((st & (POINTER | ACTED)) === POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
+  if (acts || boxed || traits & PLACE || (trip.drags && role !== 'paragraph' && !(traits & FOLDS)) || ((st & (POINTER | ACTED)) === POINTER && role !== 'paragraph') || (role === 'group' && tag === 'details')) node.number = numberOf(el);
   if (acts) st |= ACTED;
   const special = SPECIAL[tag];
   const full = special !== undefined && special(el, node, st);
@@ -470,7 +478,8 @@ const walk = (n) => {
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
   trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, steps: 0, size: 0, room: MAX_CHARS, full: false, late: false, until: performance.now() + MAX_TIME, generators: none,
-    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null };
+    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null,
+    drags: document.querySelector('[draggable="true"]') !== null };
   trip.plainBase = trip.origin !== 'null/' && document.baseURI.startsWith(trip.origin);
   const items = [];
   try {

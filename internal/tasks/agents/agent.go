@@ -20,6 +20,7 @@ type Tools interface {
 	Fill(ctx context.Context, ref string, what Fill) (string, error)
 	Press(ctx context.Context, ref, key string) (string, error)
 	Type(ctx context.Context, ref, text string) (string, error)
+	Drag(ctx context.Context, ref, to string) (string, error)
 	Tabs(ctx context.Context, verb, tab string) (string, error) // "list", "select", "close"
 }
 
@@ -223,6 +224,15 @@ func (a *Agent) PressOn(n *reading.Node, key string) {
 	}
 	answer, err := a.tools.Press(a.ctx, n.Ref, key)
 	a.take(fmt.Sprintf("pressing %s on %s %q", key, n.Role, n.Name), answer, err)
+}
+
+// Drag takes hold of a node and lets it go on another.
+func (a *Agent) Drag(n, to *reading.Node) {
+	if !a.can(n) || !a.can(to) {
+		return
+	}
+	answer, err := a.tools.Drag(a.ctx, n.Ref, to.Ref)
+	a.take(fmt.Sprintf("dragging %s %q to %s %q", n.Role, n.Name, to.Role, to.Name), answer, err)
 }
 
 // Type types text, key by key, into a node.

@@ -29,7 +29,7 @@ func lists() []Task {
 		{Name: "long", Run: long},
 		{Name: "rerender", Run: rerender},
 		{Name: "seats", Run: seats},
-		{Name: "drag", Run: nil, Needs: "drag"},
+		{Name: "drag", Run: drag},
 		{Name: "lift", Run: lift},
 	}
 }
@@ -100,6 +100,10 @@ func endless(a *Agent) {
 		return a.Maybe(m) != nil
 	})
 	a.Click(a.button(a.Find(m), "Save"))
+}
+
+func drag(a *Agent) {
+	a.Drag(a.FindIn(a.Named("list", "Shelf"), reading.Match{Role: "listitem", Has: []string{a.Q(0)}}), a.Named("group", "Box"))
 }
 
 func virtual(a *Agent) {

@@ -4,9 +4,8 @@ import "errors"
 
 // Task is a page of the site with the agent that does it.
 type Task struct {
-	Name  string
-	Run   func(*Agent)
-	Needs string // the verb that it waits for, when today's cannot do it
+	Name string
+	Run  func(*Agent)
 	// Elsewhere says that its page is one of MiniWoB++, under the name behind
 	// the stroke.
 	Elsewhere bool
