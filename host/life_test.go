@@ -380,6 +380,12 @@ func TestWaitFor(t *testing.T) {
 		}
 		_, err = w.lease(t, agentOf(key1, 1)).Subscribe(ctx0, reins.SubscribeOptions{})
 		code(t, err, reins.CodeDenied)
+		if err := r.Retire(ctx0); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Readiness(); got.Overall != "destroyed" {
+			t.Errorf("retired: %+v", got)
+		}
 	})
 }
 

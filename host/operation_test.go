@@ -320,6 +320,28 @@ func TestDriverKeepsFailing(t *testing.T) {
 	}
 }
 
+// TestBrowserThatAnswersNobody is DRV-6: a browser that leaves a new driver waiting
+// for all of its time is ended, and whoever waits has the next one.
+func TestBrowserThatAnswersNobody(t *testing.T) {
+	bubble(t, bubbleOptions{}, func(t *testing.T, w *world, r *resource) {
+		agent := w.lease(t, agentOf(key1, 1))
+		if _, err := agent.Do(ctx0, reins.Call{Action: open}); err != nil {
+			t.Fatal(err)
+		}
+		w.anyLink().end(reins.Errorf(reins.CodeTransportFailure, "the browser has not said its version"))
+		w.set("link", hang)
+		began := time.Now()
+		_, err := agent.Do(ctx0, reins.Call{Action: open})
+		if e := code(t, err, reins.CodeBrowserEnded); !e.Retryable || time.Since(began) != backoff(1)+w.host.limits.ConnectTimeout {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		res, err := agent.Do(ctx0, reins.Call{Action: open})
+		if err != nil || res.Meta.Incarnation != 2 || w.cells[0].alive() {
+			t.Errorf("the next one: %+v, %v", res, err)
+		}
+	})
+}
+
 // TestPerTabOverlaps is SCH-2 at the host: named tabs act at the same time, one
 // tab's operations in turn, and a ref is followed to its tab (SCH-4).
 func TestPerTabOverlaps(t *testing.T) {

@@ -178,12 +178,18 @@ func (inc *incarnation) reconnect() {
 	}
 }
 
-// retry counts a connection that failed, unless the browser is what failed.
+// retry counts a connection that failed, unless the browser is what failed: one
+// that leaves a new driver waiting for all of its time does not answer anybody, and
+// three times that would never be within a minute (DRV-6).
 func (inc *incarnation) retry(err error) {
 	select {
 	case <-inc.cell.Done():
 	case <-inc.ctx.Done():
 	default:
+		if reins.CodeOf(err) == reins.CodeConnectionTimeout {
+			inc.die(reins.Errorf(reins.CodeBrowserEnded, "the browser did not answer any more and was ended; the next operation starts a new one").In(reins.PhaseConnect).Because(err))
+			return
+		}
 		inc.r.update(func(*state) { inc.lostAt, inc.refused = time.Now(), reins.AsError(err) })
 		inc.count(err)
 		inc.ask()

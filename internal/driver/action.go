@@ -60,7 +60,9 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 		return nil, reins.ContextError(ctx)
 	}
 	if err != nil {
-		return nil, x.failure(err)
+		err = x.failure(err)
+		b.suspect(err)
+		return nil, err
 	}
 	if !cmd.Action.Verb().ReadOnly() {
 		b.views.forget(cmd.Lease, ref)

@@ -39,11 +39,13 @@ type browser struct {
 	effects   map[*effects]struct{} // of the actions under way
 	waiters   []chan struct{}       // closed at the next change
 	passes    map[string]string     // origin to the header that answers it (NAV-5)
+	asking    bool                  // whether the browser itself answers
 
 	views  views  // what snapshots showed; has a lock of its own
 	habits habits // what pages ask for by themselves; has a lock of its own
 	texts  texts  // what reading left over; has a lock of its own
 
+	hung chan struct{}  // closed when the browser itself does not answer
 	work sync.WaitGroup // goroutines that end with the connection
 }
 

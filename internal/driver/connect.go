@@ -30,7 +30,7 @@ func connect(ctx context.Context, p pipes, settings Settings, prev Handover, emi
 	}
 	b := &browser{
 		conn: conn, settings: settings, version: version, emit: emit, tell: tell,
-		downloads: map[string]*download{}, effects: map[*effects]struct{}{},
+		downloads: map[string]*download{}, effects: map[*effects]struct{}{}, hung: make(chan struct{}),
 		lastTab: prev.Numbers.Tab, lastDoc: prev.Numbers.Document,
 	}
 	if err := b.start(ctx, prev); err != nil {

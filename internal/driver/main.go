@@ -139,6 +139,8 @@ func (d *server) run(ctx context.Context, doors pipes, start startMessage) error
 		return fmt.Errorf("%d notices wait for the parent, which is the bound", mostNotices)
 	case <-b.conn.Done():
 		return b.conn.Err()
+	case <-b.hung:
+		return fmt.Errorf("the browser has not said its version within %s", answerTime)
 	}
 }
 
