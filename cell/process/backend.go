@@ -22,6 +22,9 @@ import (
 type Options struct {
 	Chromium string // path of Chromium's program, not of a launcher script
 	Shell    string // path of chromium-headless-shell's program (CELL-13)
+	// Engine, when not empty, is the only one that cells will ask for: Check
+	// leaves out the other, which saves each start a part of its time.
+	Engine reins.Engine
 	// Directory is where profiles will lie; Check looks at its file system.
 	// Empty: that of temporary files.
 	Directory string

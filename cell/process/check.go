@@ -24,16 +24,22 @@ import (
 // browsers for their versions, and seals one cell without a browser as proof:
 // these run programs, at the same time, since a host's start waits for them.
 func (b *Backend) Check(ctx context.Context) []cell.Finding {
-	var full, shell cell.Finding
+	engines := []reins.Engine{reins.EngineFull, reins.EngineShell}
+	if b.options.Engine != "" {
+		engines = []reins.Engine{b.options.Engine}
+	}
+	browsers := make([]cell.Finding, len(engines))
 	var programs sync.WaitGroup
-	programs.Go(func() { full = b.checkBrowser(ctx, reins.EngineFull) })
-	programs.Go(func() { shell = b.checkBrowser(ctx, reins.EngineShell) })
+	for i, e := range engines {
+		programs.Go(func() { browsers[i] = b.checkBrowser(ctx, e) })
+	}
 	seal := b.checkSeal(ctx)
 	programs.Wait()
 	findings := []cell.Finding{checkUser()}
 	findings = append(findings, checkNamespaces()...)
 	findings = append(findings, seal...)
-	return append(findings, full, shell,
+	findings = append(findings, browsers...)
+	return append(findings,
 		checkFonts("/usr/share/fonts"),
 		checkFontCache("/var/cache/fontconfig"),
 		checkFileSystem(b.options.directory()),
@@ -155,7 +161,7 @@ func probe(ctx context.Context) (online bool, err error) {
 }
 
 func (b *Backend) checkBrowser(ctx context.Context, e reins.Engine) cell.Finding {
-	f := cell.Finding{Name: "chromium", Optional: e == reins.EngineShell}
+	f := cell.Finding{Name: "chromium", Optional: e == reins.EngineShell && b.options.Engine == ""}
 	if e == reins.EngineShell {
 		f.Name = "chromium-headless-shell"
 	}

@@ -34,6 +34,30 @@ func TestCheck_CELL10(t *testing.T) {
 	}
 }
 
+// CELL-10: who uses one engine only is not kept from it by what the other lacks,
+// and not spared what its own lacks.
+func TestCheckOfOneEngine(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		name    string
+		ok      bool
+	}{
+		{Options{Engine: reins.EngineShell, Chromium: "/does/not/exist"}, "chromium-headless-shell", true},
+		{Options{Engine: reins.EngineShell, Shell: "/does/not/exist"}, "chromium-headless-shell", false},
+		{Options{Engine: reins.EngineFull, Shell: "/does/not/exist"}, "chromium", true},
+	} {
+		var browsers []cell.Finding
+		for _, f := range New(c.options).Check(t.Context()) {
+			if strings.HasPrefix(f.Name, "chromium") {
+				browsers = append(browsers, f)
+			}
+		}
+		if len(browsers) != 1 || browsers[0].Name != c.name || browsers[0].OK != c.ok || browsers[0].Optional {
+			t.Errorf("%+v: %+v", c.options, browsers)
+		}
+	}
+}
+
 func TestCheckSaysWhatIsMissing_CELL10(t *testing.T) {
 	empty := t.TempDir()
 	unreadable := t.TempDir()

@@ -58,7 +58,7 @@ Ends with 3 when something keeps browsers from starting.`,
 func diagnose(ctx context.Context, o localOptions) diagnosis {
 	d := diagnosis{OK: true, User: userName()}
 	dir, finding := checkDirectory(o.dir)
-	d.Findings = append(o.backend(dir).Check(ctx), finding)
+	d.Findings = append(o.backend(dir, "").Check(ctx), finding)
 	if finding.OK {
 		d.Findings = append(d.Findings, checkLock(dir))
 	}

@@ -27,8 +27,9 @@ type localOptions struct {
 	say      func(format string, arguments ...any) // for a person
 }
 
-func (o localOptions) backend(dir string) *process.Backend {
-	p := process.Options{Directory: dir}
+// backend is what can hold a browser: of the one engine, or for a check of any.
+func (o localOptions) backend(dir string, one reins.Engine) *process.Backend {
+	p := process.Options{Directory: dir, Engine: one}
 	if o.engine == reins.EngineShell {
 		p.Shell = o.chromium
 	} else {
@@ -209,7 +210,7 @@ func (l *local) startHost() (*host.Host, string, error) {
 func (l *local) tryHost(dir string) (*host.Host, error) {
 	h, err := host.New(host.Options{
 		Dir:      dir,
-		Backends: []cell.Backend{l.options.backend(filepath.Dir(dir))},
+		Backends: []cell.Backend{l.options.backend(filepath.Dir(dir), l.options.engine)},
 		Logger:   l.options.logger,
 		// The client at the other end of stdin started this process: whatever
 		// its user may do, it may ask for.
