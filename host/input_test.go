@@ -26,7 +26,11 @@ func pointers(w *world) func() []string {
 			defer mu.Unlock()
 			switch a := c.Action.(type) {
 			case reins.Pointer:
-				seen = append(seen, fmt.Sprintf("%s %s %g,%g held %d", a.Kind, a.Button, a.X, a.Y, a.Buttons))
+				what := fmt.Sprintf("%s %s %g,%g held %d", a.Kind, a.Button, a.X, a.Y, a.Buttons)
+				if a.Kind == "up" && sinceEpoch() > 0 {
+					what += " after " + sinceEpoch().String()
+				}
+				seen = append(seen, what)
 			case reins.Navigate:
 				seen = append(seen, "navigate")
 			}
@@ -125,7 +129,7 @@ func TestHeldInputIsReleased(t *testing.T) {
 			err := ada.Release(ctx0)
 			<-moving
 			return err
-		}, []string{"move  9,0 held 1", "up  9,0 held 0"}, true},
+		}, []string{"move  9,0 held 1", "up  9,0 held 0 after 1s"}, true}, // when that is quiet
 		"the page goes": {func(_ *world, _ *resource, _, bob *lease) error { return act(bob, open) },
 			[]string{"up  7,0 held 0", "navigate"}, false},
 		"somebody takes control": {func(_ *world, _ *resource, _, bob *lease) error {
