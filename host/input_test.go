@@ -160,6 +160,11 @@ func TestHeldInputIsReleased(t *testing.T) {
 			if got := seen()[before:]; !slices.Equal(got, c.want) {
 				t.Errorf("%s: the driver was told %q, want %q", name, got, c.want)
 			}
+			r.mu.Lock()
+			if ada.ended != nil && ada.input.tally != nil {
+				t.Errorf("%s: a record is owed of somebody who left", name) // GATE-3
+			}
+			r.mu.Unlock()
 			synctest.Wait()
 			w.mu.Lock()
 			defer w.mu.Unlock()
