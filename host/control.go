@@ -220,7 +220,24 @@ func (op *operation) requestControl(ctx context.Context, a reins.RequestControl)
 	if err := claim.Err(); err != nil {
 		return nil, err
 	}
+	op.awaitRest(ctx)
 	return op.controlResult(), nil
+}
+
+// awaitRest waits until what others held is let go, so that nothing of theirs
+// comes between (INP-2). It is bounded, and the caller's to end.
+func (op *operation) awaitRest(ctx context.Context) {
+	var leases []*lease
+	op.r.mu.Lock()
+	for _, g := range op.r.st.grants {
+		if g.lease != nil {
+			leases = append(leases, g.lease)
+		}
+	}
+	op.r.mu.Unlock()
+	for _, l := range leases {
+		_ = l.rest(ctx) // a caller that leaves does so at the next step too
+	}
 }
 
 // releaseLocked ends the lease's claim, whichever it is.

@@ -133,9 +133,7 @@ func TestHeldInputIsReleased(t *testing.T) {
 		"the page goes": {func(_ *world, _ *resource, _, bob *lease) error { return act(bob, open) },
 			[]string{"up  7,0 held 0", "navigate"}, false},
 		"somebody takes control": {func(_ *world, _ *resource, _, bob *lease) error {
-			err := act(bob, reins.RequestControl{})
-			synctest.Wait()
-			return err
+			return act(bob, reins.RequestControl{})
 		}, []string{"up  7,0 held 0"}, true},
 		"another holds it too": {func(_ *world, _ *resource, ada, bob *lease) error {
 			return errors.Join(act(bob, point("down", 8)), ada.Release(ctx0), bob.Release(ctx0))
