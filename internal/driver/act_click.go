@@ -14,6 +14,7 @@ import (
 // guardInfo is what the guard of one input saw (js/act.js).
 type guardInfo struct {
 	Seen    bool  `json:"seen"`
+	Late    bool  `json:"late"` // it saw nothing, and no longer looked when the input may have come
 	Clicked bool  `json:"clicked"`
 	Blocked *said `json:"blocked"`
 	File    bool  `json:"file"` // it was a click on a link that saves a file
@@ -135,6 +136,8 @@ func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click)
 		r := s.readyInfo
 		r.Why, r.By = "covered", g.Blocked
 		return g, &missedError{errNotActionable(s.ref(), r, s.doc)}
+	case g.Late:
+		x.note("the page took so long over the press that it cannot be told what got it; take a new snapshot")
 	case !g.Seen && s.doc.current():
 		return g, reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) did not get the press: something outside of its frame took it; take a new snapshot", s.Role, s.Name, s.ref()).With("reason", "covered")
 	case !g.Clicked && s.Tag != "select" && a.Button != "middle":

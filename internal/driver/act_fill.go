@@ -245,10 +245,30 @@ func (f *filling) equal(h held) bool {
 	if f.info.Type != "textarea" && h.Value == strings.NewReplacer("\n", "", "\r", "").Replace(want) {
 		return true
 	}
-	if h.Around != "" && flat(want) != "" && strings.Contains(flat(h.Around), flat(want)) {
+	if h.Around != "" && shows(h.Around, want) {
 		return true // an editor that takes its text out of a hidden field
 	}
 	return core(want) != "" && core(h.Value) == core(want)
+}
+
+// mostShown is how many lines of a long text an editor must show: those out of
+// view are often not there.
+const mostShown = 10
+
+// shows reports whether what an editor shows holds the lines of text in their
+// order, whatever is between them, such as their numbers.
+func shows(around, text string) bool {
+	rest, found, lines := flat(around), 0, 0
+	for line := range strings.Lines(text) {
+		if line = flat(line); line == "" {
+			continue
+		}
+		lines++
+		if _, after, ok := strings.Cut(rest, line); ok {
+			rest, found = after, found+1
+		}
+	}
+	return lines > 0 && found >= min(lines, mostShown)
 }
 
 // flat is text without regard to the kind and amount of white space.
@@ -365,7 +385,7 @@ func (f *filling) insertWithKeys(ctx context.Context, text string) error {
 	if err := f.send(ctx, chordEvents(all)); err != nil {
 		return err
 	}
-	replace := stroke(named["Delete"], 0)
+	replace := stroke(named["Backspace"], 0) // editors bind it more often than Delete
 	if text != "" {
 		replace = []cdp.Request{cdp.Prepare(input.InsertText, input.InsertTextParams{Text: text})}
 	}
@@ -381,7 +401,14 @@ func (f *filling) setRich(ctx context.Context) error {
 	if err := f.reach(ctx, readyOptions{Editable: true, Soft: true}); err != nil {
 		return err
 	}
-	return f.insert(ctx, f.text())
+	if err := f.insert(ctx, f.text()); err != nil || f.ended {
+		return err
+	}
+	if h, ok, err := f.holding(ctx); err != nil || !ok || f.equal(h) {
+		return err
+	}
+	// Some editors empty themselves by their own keys only.
+	return f.insertWithKeys(ctx, f.text())
 }
 
 // refusal is a value that a control does not take (js/control.js).

@@ -33,6 +33,7 @@ var fills = []struct {
 	{name: "number", html: `<input type=number step=.5 aria-label=F oninput="say(this.value)">`, value: textOf("-2.5"), want: "-2.5"},
 	{name: "bad number", html: `<input type=number aria-label=F max=9 oninput="say('FAIL')">`, value: textOf("12"), code: reins.CodeInvalidInput, says: `up to "9"`},
 	{name: "no number", html: `<input type=number aria-label=F oninput="say('FAIL')">`, value: textOf("many"), code: reins.CodeInvalidInput, says: "a number"},
+	{name: "no whole number", html: `<input type=number aria-label=F oninput="say('FAIL')">`, value: textOf("1.5"), code: reins.CodeInvalidInput, says: "a whole number"},
 	{name: "too long", html: `<input maxlength=3 aria-label=F oninput="say('FAIL')">`, value: textOf("four"), code: reins.CodeInvalidInput, says: "at most 3"},
 	{name: "controlled", html: `<input id=i aria-label=F><button disabled id=b>Save</button><script>let state='';i.addEventListener('input',e=>{state=e.target.value;queueMicrotask(()=>{i.value=state;b.disabled=!state;say('state '+state)})})</script>`, find: `"F"`, value: textOf("77"), want: "state 77"},
 	{name: "shaped", html: `<input aria-label=F oninput="this.value=this.value.replace(/\D/g,'').replace(/(\d{4})(?=\d)/g,'$1 ');say(this.value)">`, value: textOf("40001234"), want: "4000 1234", holds: "4000 1234"},

@@ -145,7 +145,16 @@ const look = (el, o) => {
   return { why: 'covered', text: 'something covers it', by: says(first.hit), hit: first.hit };
 };
 
-const tiny = (el) => { const r = el.getBoundingClientRect(); return r.width < 5 || r.height < 5 || getComputedStyle(el).opacity === '0'; };
+// tiny tells an element that nobody can see, by itself or by the hair-thin box
+// that clips it, as editors hide the field that takes their keys.
+const thin = (el) => { const r = el.getBoundingClientRect(); return r.width < 5 || r.height < 5; };
+const tiny = (el) => {
+  if (thin(el) || getComputedStyle(el).opacity === '0') return true;
+  for (let p = el.parentElement, i = 0; p && i < 3; p = p.parentElement, i++) {
+    if (thin(p) && /hidden|clip/.test(getComputedStyle(p).overflow)) return true;
+  }
+  return false;
+};
 
 // animated tells whether an animation runs on el or something around it: one
 // that has just begun may stand still for a moment.
@@ -259,7 +268,7 @@ let guard = null;
 
 // A guard that nobody takes down, because its driver is gone, goes by itself:
 // it must not stand in the way of a person.
-const GUARDED = 3000;
+const GUARDED = 6000;
 
 const arm = (el, kind) => { guard = { el, kind, until: performance.now() + GUARDED, seen: false, clicked: kind !== 'pointer', blocked: null }; };
 const onGuard = () => (guard && performance.now() < guard.until ? guard : null);
@@ -303,7 +312,7 @@ for (const type of ['keydown', 'keypress', 'beforeinput']) window.addEventListen
 const disarm = () => {
   const g = guard;
   guard = null;
-  return g ? { seen: g.seen, clicked: g.clicked, blocked: g.blocked, file: !!g.file && !g.file.defaultPrevented } : { seen: true, clicked: true, blocked: null };
+  return g ? { late: !g.seen && performance.now() > g.until, seen: g.seen, clicked: g.clicked, blocked: g.blocked, file: !!g.file && !g.file.defaultPrevented } : { seen: true, clicked: true, blocked: null };
 };
 
 // focusOn gives the element the focus. A first key that would land elsewhere

@@ -141,7 +141,8 @@ const takesNumber = (n, wanted) => {
   if (el.hasAttribute('value')) probe.setAttribute('value', attr(el, 'value'));
   probe.value = wanted.trim();
   const bad = wanted.trim() !== '' && (probe.value === '' || probe.validity.rangeUnderflow || probe.validity.rangeOverflow || probe.validity.stepMismatch);
-  return bad ? { refused: true, takes: 'a number' + limits(el) } : { ok: true };
+  const whole = probe.validity.stepMismatch && !el.step;
+  return bad ? { refused: true, takes: (whole ? 'a whole number' : 'a number') + limits(el) } : { ok: true };
 };
 
 const labelOf = (o) => squeeze(o.label || o.text);
