@@ -111,8 +111,8 @@ func (c *Client) Close() error {
 	var wg sync.WaitGroup
 	for _, l := range live {
 		wg.Go(func() {
-			_ = l.release(ctx) // else it expires
 			l.finish(errClosed())
+			_ = l.release(ctx) // else it expires
 		})
 	}
 	wg.Wait()

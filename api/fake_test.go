@@ -37,6 +37,7 @@ type fake struct {
 	register func() // runs while a resource is made
 	do       func(context.Context, *fakeLease, reins.Call) (*reins.Result, error)
 	halted   int
+	life     time.Duration // of leases; 0 is a minute
 }
 
 // theToken is the one capability token there is.
@@ -88,7 +89,7 @@ func (f *fake) Acquire(_ context.Context, t reins.Token, b reins.Binding) (reins
 	if t != theToken || !b.Equal(f.bound) {
 		return nil, errUnauthorized()
 	}
-	l := &fakeLease{f: f, done: make(chan struct{}), expires: time.Now().Add(time.Minute)}
+	l := &fakeLease{f: f, done: make(chan struct{}), expires: time.Now().Add(cmp.Or(f.life, time.Minute))}
 	l.authority = reins.Authority{RuntimeID: "r", Generation: "g", CapabilityID: "cap_1", LeaseID: "lse_" + string(rune('a'+len(f.leases))), Binding: b}
 	f.leases = append(f.leases, l)
 	return l, nil
