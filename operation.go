@@ -113,7 +113,9 @@ type Hooks struct {
 	// Authorize is asked before a capability is issued or renewed, with the
 	// complete binding. An error, a panic or no answer in time is a no.
 	Authorize func(context.Context, Binding) error
-	// BeforeOperation, when set, is asked before any side effect (GATE-1).
+	// BeforeOperation, when set, is asked before any side effect (GATE-1). Why it
+	// says no stays with the host, unless it returns an [*Error] with CodeDenied:
+	// its sentence and recovery are what the participant is told.
 	BeforeOperation func(context.Context, Operation) error
 	// Secret, when set, supplies the text that is typed for a secret of that
 	// name on a page of that origin ("https://bank.example"), for a resource

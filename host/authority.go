@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -350,6 +352,21 @@ func (g *generation) authorize(ctx context.Context, b reins.Binding, settled fun
 	})
 }
 
+// refused is a hook's no. Why stays on this side, except what the hook says as a
+// denied of its own: that is for whoever asked, with what to do next.
+func refused(name string, err error) error {
+	out := reins.Errorf(reins.CodeDenied, "the host's %s hook said no", name).In(reins.PhaseHook).Because(err)
+	var said *reins.Error
+	if !errors.As(err, &said) || said.Code != reins.CodeDenied || said.Message == "" {
+		return out
+	}
+	out.Message = fmt.Sprintf("the host said no: %.500s", strings.ToValidUTF8(said.Message, "\ufffd"))
+	if said.Recovery != "" {
+		out = out.Recover(said.Recovery)
+	}
+	return out
+}
+
 // ask calls a hook and waits for its answer at most for limit. An error, a
 // panic or no answer is a no (HK-4). Settled runs when the call has returned,
 // however late.
@@ -379,7 +396,7 @@ func ask(ctx context.Context, name string, limit time.Duration, hook func(contex
 		case err == nil:
 			return nil
 		}
-		return reins.Errorf(reins.CodeDenied, "the host's %s hook said no", name).In(reins.PhaseHook).Because(err)
+		return refused(name, err)
 	case <-ctx.Done():
 		return reins.ContextError(ctx)
 	}

@@ -147,6 +147,28 @@ func TestHookSaysNo(t *testing.T) {
 	})
 }
 
+// TestHookTellsWhy is GATE-1: a denied of the hook's own is told to whoever
+// asked; any other error of its is not, whatever it wraps.
+func TestHookTellsWhy(t *testing.T) {
+	own := reins.Errorf(reins.CodeDenied, "agents keep out of /admin").Recover(reins.RecoverAskPerson)
+	for _, c := range []struct {
+		hook error
+		want string
+		next reins.Recovery
+	}{
+		{own, "the host said no: agents keep out of /admin", reins.RecoverAskPerson},
+		{fmt.Errorf("secret: %w", own), "the host said no: agents keep out of /admin", reins.RecoverAskPerson},
+		{reins.Errorf(reins.CodeDenied, "%s", strings.Repeat("é", 900)), "the host said no: " + strings.Repeat("é", 500), reins.RecoverChangePolicy},
+		{reins.Errorf(reins.CodeNotFound, "secret"), "the host's BeforeOperation hook said no", reins.RecoverChangePolicy},
+		{errors.New("secret"), "the host's BeforeOperation hook said no", reins.RecoverChangePolicy},
+	} {
+		e := reins.AsError(refused("BeforeOperation", c.hook))
+		if e.Code != reins.CodeDenied || e.Message != c.want || e.Recovery != c.next || e.Phase != reins.PhaseHook || !errors.Is(e, c.hook) {
+			t.Errorf("%v became %s %q, %s", c.hook, e.Code, e.Message, e.Recovery)
+		}
+	}
+}
+
 // TestAcquireTellsNothing is LSE-1 and CAP-4: one answer to every mismatch, and
 // the token is in no text.
 func TestAcquireTellsNothing(t *testing.T) {

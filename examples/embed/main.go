@@ -88,7 +88,7 @@ func policy() reins.Hooks {
 		// of the attempt, and for a no.
 		BeforeOperation: func(_ context.Context, op reins.Operation) error {
 			if nav, ok := op.Action.(reins.Navigate); ok && forbidden.MatchString(nav.URL) {
-				return errors.New("agents keep out of /admin")
+				return reins.Errorf(reins.CodeDenied, "agents keep out of /admin").Recover(reins.RecoverAskPerson)
 			}
 			return nil
 		},
