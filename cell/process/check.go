@@ -35,7 +35,7 @@ func (b *Backend) Check(ctx context.Context) []cell.Finding {
 	}
 	seal := b.checkSeal(ctx)
 	programs.Wait()
-	findings := []cell.Finding{checkUser()}
+	findings := []cell.Finding{checkUser(), checkBounds(readBound)}
 	findings = append(findings, checkNamespaces()...)
 	findings = append(findings, seal...)
 	findings = append(findings, browsers...)
@@ -59,6 +59,44 @@ func checkUser() cell.Finding {
 	f := cell.Finding{Name: "user", OK: true, Detail: fmt.Sprintf("runs as user %d", os.Getuid())}
 	if notRoot() != nil {
 		f.OK, f.Detail, f.Remedy = false, "runs as root", "run as an ordinary user: sudo -u USER reins …"
+	}
+	return f
+}
+
+// bounds are those of a process that keep a browser from working when they are
+// lower, as whatever started this program may have set them.
+var bounds = []struct {
+	name     string
+	resource int
+	least    uint64
+	flag     string // of ulimit
+}{
+	{"open files", unix.RLIMIT_NOFILE, 256, "-n 4096"},
+	{"processes and threads", unix.RLIMIT_NPROC, 256, "-u 4096"},
+	{"address space", unix.RLIMIT_AS, 1 << 40, "-v unlimited"}, // reserved, not used
+	{"data", unix.RLIMIT_DATA, 1 << 30, "-d unlimited"},
+	{"stack", unix.RLIMIT_STACK, 1 << 20, "-s 8192"},
+	{"size of a file", unix.RLIMIT_FSIZE, 64 << 20, "-f unlimited"},
+}
+
+// readBound is how high a bound of this process can go.
+func readBound(resource int) (uint64, error) {
+	var r unix.Rlimit
+	err := unix.Getrlimit(resource, &r)
+	if resource == unix.RLIMIT_NOFILE {
+		return r.Max, err // the runtime raises it
+	}
+	return r.Cur, err
+}
+
+func checkBounds(read func(resource int) (uint64, error)) cell.Finding {
+	f := cell.Finding{Name: "bounds", OK: true, Detail: "files, processes and memory of a process are not bounded too low"}
+	for _, b := range bounds {
+		if got, err := read(b.resource); err == nil && got < b.least {
+			f.OK, f.Detail = false, fmt.Sprintf("the bound on %s of a process is %d, and a browser needs %d", b.name, got, b.least)
+			f.Remedy = "start this program with a higher bound: ulimit " + b.flag
+			break
+		}
 	}
 	return f
 }
@@ -103,7 +141,10 @@ func (b *Backend) checkSeal(ctx context.Context) []cell.Finding {
 	seal := cell.Finding{Name: "seal", OK: err == nil, Detail: fmt.Sprintf("a cell was sealed in %s", time.Since(begin).Round(100*time.Microsecond))}
 	if err != nil {
 		seal.Detail = err.Error()
-		seal.Remedy = "allow unprivileged user namespaces to this program; inside a container, run it with seccomp and AppArmor profiles that permit clone, unshare, mount and pivot_root and with an unmasked /proc, or use the docker backend"
+		seal.Remedy = "see what else is found here, and try again"
+		if reins.CodeOf(err) != reins.CodeStartupFailed {
+			seal.Remedy = "allow unprivileged user namespaces to this program; inside a container, run it with seccomp and AppArmor profiles that permit clone, unshare, mount and pivot_root and with an unmasked /proc, or use the docker backend"
+		}
 		return []cell.Finding{seal}
 	}
 	link := cell.Finding{Name: "stub link", OK: online, Optional: true, Detail: "pages see navigator.onLine true"}
