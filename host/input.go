@@ -72,6 +72,9 @@ func (op *operation) applyLocked(selected reins.TabID) *reins.Error {
 // ups are the events that release what a lease holds and nobody else does, and
 // take it from the lease.
 func (r *resource) upsLocked(s *state, l *lease) (ups []reins.Pointer) {
+	if len(l.input.held) == 0 {
+		return nil // nearly always
+	}
 	for _, b := range slices.Sorted(maps.Keys(l.input.held)) {
 		up := l.input.held[b]
 		delete(l.input.held, b)

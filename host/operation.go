@@ -353,8 +353,9 @@ func interrupted(c reins.Code) bool {
 }
 
 // settle frees what the operation held, once, and then tells the audit trail
-// (GATE-3). A result that comes when authority has ended is dropped under the
-// lock that ends it: what is returned was done before (LSE-6).
+// (GATE-3), before anybody can take it for gone: a runtime that stops waits for the
+// operations there are. A result that comes when authority has ended is dropped
+// under the lock that ends it: what is returned was done before (LSE-6).
 func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error) {
 	r := op.r
 	r.update(func(s *state) {
@@ -374,11 +375,10 @@ func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error)
 		}
 		if op.class == reins.ClassRawInput {
 			op.tallyLocked(op.record(err))
+		} else {
+			r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
 		}
 	})
-	if op.class != reins.ClassRawInput {
-		r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
-	}
 	close(op.settled)
 	return res, err
 }
