@@ -267,10 +267,11 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("%s: %v after %d actions, want %q after %d", name, err, did.Load(), x.code, x.did)
 		}
 	}
-	made := f.made
+	count := func() int { f.mu.Lock(); defer f.mu.Unlock(); return f.made }
+	made := count()
 	losing.Store(1)
-	if _, err := c.Register(t.Context(), reins.Registration{Key: reins.ResourceKey{Project: "p"}}); err != nil || f.made != made+1 {
-		t.Errorf("a lost registration: %v, %d made", err, f.made-made)
+	if _, err := c.Register(t.Context(), reins.Registration{Key: reins.ResourceKey{Project: "p"}}); err != nil || count() != made+1 {
+		t.Errorf("a lost registration: %v, %d made", err, count()-made)
 	}
 }
 

@@ -273,11 +273,13 @@ func TestConnectionEndsAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := s.URL + "/v1/leases/" + l.Authority().LeaseID + "/operations"
+	round := 0
 	for _, accept := range []string{typeJSON, typeSSE} {
 		for _, cut := range []bool{true, false} {
+			round++
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(`{"action":{"verb":"snapshot"},"call":"c1"}`))
+			r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(fmt.Sprintf(`{"action":{"verb":"snapshot"},"call":"c%d"}`, round)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,10 +295,14 @@ func TestConnectionEndsAction(t *testing.T) {
 				b, _ := io.ReadAll(res.Body)
 				done <- string(b)
 			}()
-			<-began
+			select {
+			case <-began:
+			case body := <-done:
+				t.Fatalf("the call was answered with %s", body)
+			}
 			if cut {
 				cancel()
-			} else if res, body := ask(t, "DELETE", url+"/c1", "p", "", capabilityHeader, theToken); res.StatusCode != 204 {
+			} else if res, body := ask(t, "DELETE", fmt.Sprint(url, "/c", round), "p", "", capabilityHeader, theToken); res.StatusCode != 204 {
 				t.Fatalf("cancelling: %d %s", res.StatusCode, body)
 			}
 			select {
