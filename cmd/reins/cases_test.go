@@ -85,14 +85,14 @@ func TestBrokenStartsGatherNothing(t *testing.T) {
 		if !failed || !strings.Contains(text, "gives up") || !strings.Contains(text, "Retryable: yes") {
 			t.Fatalf("call %d: %q", calls, text)
 		}
-		if launches() == 2 && first == (holdings{}) {
+		if launches() >= 2 && first == (holdings{}) {
 			first = holdingsOf(t, cmd.Process.Pid, dir)
 		}
 		<-time.After(25 * time.Millisecond)
 	}
 	n := launches()
 	t.Logf("%d calls made %d launches; after two of them %+v", calls, n, first)
-	if n < 3 || n > 8 || calls < 10*n {
+	if n < 3 || n > 8 || calls < 3*n {
 		t.Errorf("%d calls made %d launches", calls, n)
 	}
 	var last holdings
