@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"internal/egress":     2,
 	"internal/artifact":   2,
 	"internal/hostdir":    2,
+	"internal/store":      2,
 	"mcp":                 2,
 	"api":                 2,
 	"cell/process":        3,
