@@ -187,6 +187,7 @@ const ready = async (n, o) => {
   let moved = 0;
   let rested = 0;
   let cover = null; // what covers the whole page, with its text, since when
+  let small = 0; // since when it is too small
   let held = null; // a point that stays on something that keeps moving
   for (let before = null; ;) {
     const el = elementOf(n);
@@ -205,6 +206,11 @@ const ready = async (n, o) => {
       const over = r.why === 'covered' && o.ms <= PATIENT && hopeless(r.hit) && stands(r.hit) ? r.hit : null;
       if (!over || cover?.el !== over || cover.text !== over.textContent) cover = over && { el: over, text: over.textContent, since: performance.now() };
       if (cover && performance.now() - cover.since >= COVERED) return { why: r.why, text: r.text, by: r.by, ...subject(el) };
+      // What a page has made too small to be pressed, for something of its own to
+      // stand in its place, stays so.
+      if (r.why === 'hidden' || r.why === 'disabled' || o.soft || o.ms > PATIENT || !tiny(el)) small = 0;
+      else if (!small) small = performance.now();
+      else if (performance.now() - small >= COVERED) return { why: 'unseen', text: 'nobody can see it to press it; fill it, or press what stands in its place', ...subject(el) };
       if (late || r.why === 'position') return { why: r.why, text: r.text, by: r.by, ...subject(el) };
     } else {
       const place = placeOf(el);
