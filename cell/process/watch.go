@@ -143,7 +143,7 @@ func (c *box) boundDisk(ctx context.Context) {
 		sum += diskUse(ctx, dir)
 	}
 	if sum > bound && ctx.Err() == nil {
-		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s filled its profile and downloads with %d bytes, above the bound of %d; restart it or raise cell_disk", c.name(), sum, bound).
+		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s filled its profile and downloads with %d bytes, above the bound of %d; restart it, or raise cell_disk when its workspace keeps what fills it", c.name(), sum, bound).
 			In(reins.PhaseLifeCycle))
 	}
 }
