@@ -285,7 +285,9 @@ func TestNoServer(t *testing.T) {
 	answers := map[string]http.HandlerFunc{
 		"a page":          func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") },
 		"a page of error": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(502); io.WriteString(w, "<html>") },
-		"a redirect":      func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 302) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		},
 		"another error": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", typeJSON)
 			w.WriteHeader(400)

@@ -74,19 +74,7 @@ func (h *Handler) actAloud(ctx context.Context, c *call, l *held, do reins.Call)
 	stop := context.AfterFunc(live, func() { cancel(context.Cause(live)) })
 	defer stop()
 	news := make(chan reins.Progress, 1)
-	do.Progress = func(p reins.Progress) {
-		for {
-			select {
-			case news <- p:
-				return
-			default:
-			}
-			select {
-			case <-news: // nobody saw it
-			default:
-			}
-		}
-	}
+	do.Progress = func(p reins.Progress) { newest(news, p) }
 	type outcome struct {
 		res *reins.Result
 		err error
@@ -120,6 +108,21 @@ func (h *Handler) actAloud(ctx context.Context, c *call, l *held, do reins.Call)
 		}
 		if gone != nil {
 			cancel(reins.Errorf(reins.CodeCancelled, "the client takes nothing"))
+		}
+	}
+}
+
+// newest puts p into news, in the place of one that nobody has seen.
+func newest(news chan reins.Progress, p reins.Progress) {
+	for {
+		select {
+		case news <- p:
+			return
+		default:
+		}
+		select {
+		case <-news:
+		default:
 		}
 	}
 }

@@ -25,7 +25,6 @@ type route struct {
 	headers      []parameter
 	participant  bool // a capability's token is enough
 	creates      bool // accepts an idempotency key (API-4), and answers 201
-	codes        []reins.Code
 }
 
 // parameter is one of a request's query or header.
