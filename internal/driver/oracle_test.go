@@ -81,7 +81,7 @@ func (t *tally) judge(acts bool, problem string) {
 
 // oracleSource is the part of the walker that tells what one element is, in a
 // closure of its own: what a snapshot prints leaves out what other lines say.
-var oracleSource = "(() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk +
+var oracleSource = "(() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSpecial +
 	`globalThis.reinsTells = (...els) => { forget(); return els.map((el) => el.nodeType !== 1 ? null :
   { number: reins.numberOf(el), tag: el.localName, id: el.id, role: roleOf(el), name: nameOf(el) }); }; })()`
 

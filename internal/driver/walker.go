@@ -16,6 +16,8 @@ var (
 	scriptKinds string
 	//go:embed js/walk.js
 	scriptWalk string
+	//go:embed js/special.js
+	scriptSpecial string
 	//go:embed js/act.js
 	scriptAct string
 	//go:embed js/control.js
@@ -35,7 +37,7 @@ var (
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk +
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSpecial +
 	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.

@@ -19,7 +19,10 @@ const readRules = (rules, out) => {
     if (rule.selectorText !== undefined) {
       if (GENERATED.test(rule.selectorText) && rule.style.content && !SILENT.test(rule.style.content)) {
         if (rule.parentRule && rule.parentRule.selectorText !== undefined) out.all = true;
-        for (const s of rule.selectorText.split(',')) if (GENERATED.test(s)) out.selectors.push(s.replace(/::?(before|after)\b/gi, '').trim() || '*');
+        for (const s of rule.selectorText.split(',')) {
+          const side = s.match(GENERATED);
+          if (side) out[side[1].toLowerCase()].push(s.replace(/::?(before|after)\b/gi, '').trim() || '*');
+        }
       }
       if (rule.cssRules && rule.cssRules.length) readRules(rule.cssRules, out);
     } else if (rule.styleSheet) readSheet(rule.styleSheet, out);
@@ -33,34 +36,41 @@ const readSheet = (sheet, out) => {
     const rules = sheet.cssRules;
     facts = sheetFacts.get(sheet);
     if (!facts || facts.length !== rules.length) {
-      facts = { length: rules.length, all: false, selectors: [] };
+      facts = { length: rules.length, all: false, before: [], after: [] };
       readRules(rules, facts);
       sheetFacts.set(sheet, facts);
     }
   } catch {
-    facts = { all: true, selectors: [] };
+    facts = { all: true, before: [], after: [] };
   }
   if (facts.all) out.all = true;
-  for (const s of facts.selectors) out.selectors.push(s);
+  for (const side of ['before', 'after']) for (const s of facts[side]) out[side].push(s);
 };
 
 let generatedMay = new WeakMap(); // root → test of its elements, for one reading
 
-const none = () => false;
-const all = () => true;
+// What an element may have generated, as bits that a walk carries along.
+const BEFORE = 256;
+const AFTER = 512;
+const GENERATES = BEFORE | AFTER;
+
+const none = () => 0;
+const all = () => GENERATES;
 
 // generatorsIn tells which elements of a document or shadow tree may have
-// generated text.
+// generated text, and where. Asking for the style of a part that there is not
+// is dear.
 const generatorsIn = (root) => {
   let test = generatedMay.get(root);
   if (!test) {
-    const out = { all: false, selectors: [] };
+    const out = { all: false, before: [], after: [] };
     for (const s of root.styleSheets || []) readSheet(s, out);
     for (const s of root.adoptedStyleSheets || []) readSheet(s, out);
-    if (out.selectors.some((s) => /:host|::|&/.test(s))) out.all = true;
-    const list = out.selectors.join(',');
+    if ([...out.before, ...out.after].some((s) => /:host|::|&/.test(s))) out.all = true;
+    const [before, after, list] = [out.before, out.after, [...out.before, ...out.after]].map((l) => l.join(','));
     try { if (list) document.documentElement.matches(list); } catch { out.all = true; }
-    test = out.all ? all : list ? (e) => e.matches(list) : none;
+    test = out.all ? all : !list ? none : !after ? (e) => e.matches(before) ? BEFORE : 0 : !before ? (e) => e.matches(after) ? AFTER : 0 :
+      (e) => e.matches(list) ? (e.matches(before) ? BEFORE : 0) | (e.matches(after) ? AFTER : 0) : 0;
     generatedMay.set(root, test);
   }
   return test;
@@ -151,7 +161,7 @@ const contentText = (el, o) => {
   if (!generates && el.firstElementChild === null && !rootOf(el) && el.localName !== 'slot' && !el.hasAttribute('aria-owns')) {
     return o.unseen ? '' : leafText(el);
   }
-  let out = generates && !o.unseen ? generated(el, '::before') : '';
+  let out = generates & BEFORE && !o.unseen ? generated(el, '::before') : '';
   const inner = o.inside && !o.direct && !o.unseen ? o : { seen: o.seen, hidden: o.hidden, referred: o.referred, origin: o.origin, inside: true };
   const branch = !o.inside && attr(el, 'role') === 'treeitem';
   for (const node of piecesOf(el)) {
@@ -173,7 +183,7 @@ const contentText = (el, o) => {
     const inline = (display === 'inline' && !REPLACED.has(node.localName)) || display === 'contents';
     out += inline ? text : ' ' + text + ' ';
   }
-  return generates && !o.unseen ? out + generated(el, '::after') : out;
+  return generates & AFTER && !o.unseen ? out + generated(el, '::after') : out;
 };
 
 // chosenIn is the text of what is chosen in a list made of other elements.

@@ -60,10 +60,11 @@ const popoverState = (el) => {
   return !target || el.hasAttribute('aria-expanded') ? '' : target.matches(':popover-open') ? ' [expanded]' : ' [collapsed]';
 };
 
-// SHOWN_ARIA are the attributes that ariaStates knows: looked up one by one on
-// an element that has very many.
+// SHOWN_ARIA are the attributes that ariaStates knows. Most elements have none:
+// one match tells, without a look at each.
 const SHOWN_ARIA = ['aria-expanded', 'aria-pressed', 'aria-selected', 'aria-current', 'aria-required', 'aria-readonly', 'aria-invalid',
   'aria-busy', 'aria-haspopup', 'aria-sort', 'aria-modal'];
+const SHOWS_ARIA = SHOWN_ARIA.map((a) => '[' + a + ']').join(',');
 
 const inputStates = (el) => {
   let s = '';
@@ -81,9 +82,10 @@ const inputStates = (el) => {
 
 const ariaStates = (el, role, before) => {
   let s = '';
-  for (const name of el.attributes.length > 64 ? SHOWN_ARIA : el.getAttributeNames()) {
-    if (!name.startsWith('aria-')) continue;
+  if (!el.matches(SHOWS_ARIA)) return s;
+  for (const name of SHOWN_ARIA) {
     const v = attr(el, name);
+    if (v === null) continue;
     switch (name) {
       case 'aria-expanded':
         if (v === 'true') s += ' [expanded]';
@@ -134,9 +136,14 @@ const lines = (s) => s === '' ? '' : bound(s).replace(/\t/g, ' ').replace(/\r\n?
 // would only put the origin in front.
 const PLAIN_PATH = /^(?:\/(?![/.]|%2e)|(?!^)[\w\-~!$&()*+,;=:@?#.%])+$/i;
 
+// PLAIN_PART is a place in the page itself, written so that resolving it
+// changes nothing.
+const PLAIN_PART = /^#[\w\-~!$&()*+,;=:@?/.]*$/;
+
 const address = (el) => {
   if (trip.plainBase && el.nodeName === (el.localName === 'a' ? 'A' : 'AREA')) {
     const given = attr(el, 'href');
+    if (given !== null && trip.ownBase && PLAIN_PART.test(given)) return bound(given);
     if (given !== null && PLAIN_PATH.test(given)) {
       return bound(given.startsWith(trip.here) ? given.slice(trip.here.length - 1) : given);
     }

@@ -63,17 +63,21 @@ const SHUT = 16;     // outside of the open modal dialog
 const DISABLED = 32; // by aria-disabled of something around
 const CONTROL = 64;  // inside a label
 const EDITABLE = 128;
-const GENERATES = 256;
+// BEFORE and AFTER are 256 and 512.
 
 // An inline text piece is a string; '\n' in it is the border of a block.
 const visitAll = (el, out, st, tag = el.localName, bits = bitsOfTag(tag)) => {
-  if (st & GENERATES) out.push(generated(el, '::before'));
+  if (st & BEFORE) out.push(generated(el, '::before'));
   const root = bits & ROOTED ? rootOf(el) : null;
   const before = trip.generators;
   if (root) {
     trip.generators = generatorsIn(root);
     trip.fieldsets = true;
-    if (!trip.roots.has(root)) { trip.roots.add(root); collectOwned(root); }
+    if (!trip.roots.has(root)) {
+      trip.roots.add(root);
+      collectOwned(root);
+      trip.hides = trip.hides || root.querySelector(HIDES) !== null;
+    }
   }
   const within = st & ~GENERATES;
   if (tag === 'slot') {
@@ -87,7 +91,7 @@ const visitAll = (el, out, st, tag = el.localName, bits = bitsOfTag(tag)) => {
   if (trip.owners && el.hasAttribute('aria-owns')) {
     for (const owned of byIds(el, attr(el, 'aria-owns'))) if (trip.owned.get(owned) === el) visit(owned, out, within, true);
   }
-  if (st & GENERATES) out.push(generated(el, '::after'));
+  if (st & AFTER) out.push(generated(el, '::after'));
 };
 
 const child = (node, out, st) => {
@@ -113,7 +117,7 @@ function visit(el, out, above, viaOwner = false) {
   if (bits & SKIP || (trip.owners && !viaOwner && trip.owned.has(el))) return;
   if (tag === 'br') { out.push('\n'); return; }
   const plain = !el.hasAttributes() && tag !== 'body';
-  if (!plain) {
+  if (!plain && trip.hides) {
     if (attr(el, 'aria-hidden') === 'true' && tag !== 'body' && tag !== 'html') return;
     if (el.hasAttribute('inert') && !(trip.modal && holds(el, trip.modal))) return;
   }
@@ -135,7 +139,7 @@ function visit(el, out, above, viaOwner = false) {
   if (trip.depth > MAX_DEPTH) { out.push('\n', el.innerText ?? '', '\n'); return; }
   if (el === trip.modal) st &= ~SHUT;
   if (tag === 'pre') st |= PRE;
-  if (trip.generators !== none && trip.generators(el)) st |= GENERATES;
+  if (trip.generators !== none) st |= trip.generators(el);
   if (block) border(out);
   trip.depth++;
   const { depth, generators } = trip;
@@ -159,6 +163,10 @@ const unslotted = (el) => {
   if (p && !trip.hosts.some(([host]) => host === p)) mayHost(p, p.localName);
 };
 
+// ACTIVE is what may be acted on, or made not to be, by an attribute.
+const ACTIVE = '[contenteditable],[tabindex],[draggable],[onclick],[aria-disabled]';
+const HIDES = '[aria-hidden],[inert]';
+
 // element adds el to out as an entry, or its contents when it is only layout.
 const element = (el, tag, bits, style, st, above, out, plain) => {
   const first = el.firstElementChild;
@@ -168,7 +176,7 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
   const acts = (traits & ACTS) !== 0;
   let editable = false;
   let clickable = false;
-  if (!plain) {
+  if (!plain && (tag === 'a' || tag === 'body' || el.matches(ACTIVE))) {
     const ce = attr(el, 'contenteditable');
     editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
     if (tag === 'body' && document.designMode === 'on') editable = true;
@@ -379,87 +387,6 @@ const label = (el, st, out) => {
   for (const k of kids) if (typeof k !== 'string') out.push(k);
 };
 
-const optionNode = (o, off) => {
-  const node = new Entry('option', bound(squeeze(o.label || o.text)), (off || o.disabled ? ' [disabled]' : '') + (o.selected ? ' [selected]' : ''));
-  return Object.assign(node, { number: numberOf(o), flags: 'i' });
-};
-
-// SPECIAL handles elements whose contents are not a flat tree of their own.
-// They return true when the contents are dealt with.
-const SPECIAL = {
-  __proto__: null,
-  select(el, node) {
-    const all = el.options;
-    const cap = trip.root === el ? all.length : MAX_OPTIONS;
-    let shown = 0;
-    let group = null;
-    let kids = node.kids;
-    const add = (o) => {
-      const parent = o.parentElement.localName === 'optgroup' ? o.parentElement : null;
-      if (parent !== group) {
-        group = parent;
-        kids = node.kids;
-        if (group) {
-          const g = new Entry('group', bound(squeeze(group.label)), group.disabled ? ' [disabled]' : '');
-          node.kids.push(g);
-          kids = g.kids;
-        }
-      }
-      kids.push(optionNode(o, group?.disabled));
-      shown++;
-    };
-    let at = 0;
-    for (const o of all) {
-      if (shown >= cap) break;
-      at++;
-      if (!o.hidden) add(o);
-    }
-    if (at === all.length) return true;
-    let chosen = 0; // behind those
-    for (const o of el.selectedOptions) {
-      if (chosen >= MAX_OPTIONS) break;
-      if (o.index >= at && !o.hidden) { add(o); chosen++; }
-    }
-    if (all.length > at + chosen) node.kids.push((all.length - at - chosen) + ' more options; a snapshot of this ref lists all');
-    return true;
-  },
-  a(el, node) { node.url = address(el); return false; },
-  area(el, node) { node.url = address(el); return true; },
-  img(el, node) {
-    const map = el.useMap && document.querySelector('map[name="' + CSS.escape(el.useMap.slice(1)) + '"]');
-    if (!map) return true;
-    const areas = map.querySelectorAll('area[href]');
-    for (const a of areas) {
-      if (node.kids.length === MAX_AREAS) { node.states += ' [inside=' + (areas.length - MAX_AREAS) + ']'; break; }
-      node.kids.push(Object.assign(new Entry('link', nameOf(a), ''), { number: numberOf(a), url: address(a), flags: 'i' }));
-    }
-    if (node.kids.length) node.name = node.name || 'map';
-    return true;
-  },
-  map() { return true; },
-  input() { return true; },
-  textarea() { return true; },
-  meter() { return true; },
-  progress() { return true; },
-  details(el, node, st) {
-    if (el.open || [...el.children].some((c) => c.localName === 'summary')) return false;
-    Object.assign(node, { role: 'button', name: 'Details', flags: 'i', number: numberOf(el), states: ' [collapsed]' });
-    return true;
-  },
-  canvas(el, node) {
-    const r = el.getBoundingClientRect();
-    node.states += ' [box=' + [r.x, r.y, r.width, r.height].map(Math.round) + ']';
-    return true;
-  },
-  video(el, node) { node.states += el.paused ? ' [paused]' : ' [playing]'; if (el.controls) node.flags = 'i'; return true; },
-  audio(el, node) { node.states += el.paused ? ' [paused]' : ' [playing]'; if (el.controls) node.flags = 'i'; return !el.controls; },
-  svg(el, node) { return node.role === 'img' && !el.querySelector('a,[tabindex],[role]'); },
-  iframe(el, node) { node.flags = 'f'; return true; },
-  frame(el, node) { node.flags = 'f'; return true; },
-  object(el, node) { node.flags = 'f'; return el.contentWindow !== null; },
-  embed(el, node) { node.flags = 'f'; return true; },
-};
-
 const write = (items, depth, out) => {
   for (const k of items) {
     if (out.length >= MAX_ENTRIES || trip.size > MAX_CHARS) { trip.full = true; return; }
@@ -477,16 +404,18 @@ const walk = (n) => {
   forget();
   const root = n ? elementOf(n) : document.body || document.documentElement;
   if (n && !root) return 'gone';
-  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, steps: 0, size: 0, room: MAX_CHARS, full: false, late: false, until: performance.now() + MAX_TIME, generators: none,
-    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null,
+  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, steps: 0, size: 0, room: MAX_CHARS, full: false, late: false, hides: false, until: performance.now() + MAX_TIME, generators: none,
+    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, ownBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null,
     drags: document.querySelector('[draggable="true"]') !== null };
   trip.plainBase = trip.origin !== 'null/' && document.baseURI.startsWith(trip.origin);
+  trip.ownBase = document.baseURI.split('#', 1)[0] === location.href.split('#', 1)[0];
   const items = [];
   try {
     if (root) {
       collectOwned(document);
       trip.modal = n ? null : modalOf();
       trip.generators = generatorsIn(root.getRootNode());
+      trip.hides = document.querySelector(HIDES) !== null || (root.getRootNode() !== document && root.getRootNode().querySelector(HIDES) !== null);
       visit(root, items, trip.modal ? SHUT : 0, true);
     }
     const out = [];
