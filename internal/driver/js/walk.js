@@ -13,7 +13,7 @@ const MAX_DEPTH = 700; // below it, text only: the parser itself nests no deeper
 const MAX_OPTIONS = 60;
 const MAX_AREAS = 1000;
 const MAX_CHARS = 4000000; // of all that a walk returns
-const MAX_TIME = 3000; // ms; a page must not be held for longer, whatever is in it
+const MAX_TIME = 4500; // ms; a page must not be held for longer, whatever is in it
 const MAX_HOSTS = 256;
 
 
