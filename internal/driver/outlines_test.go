@@ -42,13 +42,13 @@ var outlines = []struct{ name, html, want string }{
 `},
 	{"kept without a role", `<style>.p{cursor:pointer}</style><div class=p>Card <b>one</b></div><ul><li class=p>Row</ul><span tabindex=0>Focus me</span>
 <div draggable=true>Drag me</div><div contenteditable>Write <b>here</b></div><div class=p><button>Only button</button></div><div onclick="1">Handler</div>`, `- generic [ref=e1]: Card one
-- list:
-  - listitem [ref=e2]: Row
-- generic [ref=e3]: Focus me
-- generic [ref=e4]: Drag me
-- generic [editable] [ref=e5]: Write here
-- button "Only button" [ref=e7]
-- generic [ref=e8]: Handler
+- list [ref=e2]:
+  - listitem [ref=e3]: Row
+- generic [ref=e4]: Focus me
+- generic [ref=e5]: Drag me
+- generic [editable] [ref=e6]: Write here
+- button "Only button" [ref=e8]
+- generic [ref=e9]: Handler
 `},
 	{"states", `<button disabled>Off</button><fieldset disabled><legend>Group</legend><input aria-label=In></fieldset><button aria-expanded=true aria-haspopup=menu>Menu</button>
 <input type=checkbox aria-label=C checked><div role=checkbox aria-checked=mixed tabindex=0>M</div><button aria-pressed=true>P</button><input aria-label=R required>
