@@ -2,8 +2,10 @@ package driver
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	protolog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -19,6 +21,42 @@ type message struct {
 }
 
 func (m *message) when() int { return m.at }
+
+// heard is how much a tab wrote to its console lately.
+type heard struct {
+	since time.Time
+	n     int
+}
+
+// mostHeard is how many writings of a page to its console are read in a second.
+const mostHeard = 4 * keptEntries
+
+// shouts reports whether an event is one of more writings to the console than
+// are read. Those are dropped unread: a page that does
+// nothing else would have the others wait for what the browser says of them.
+func (t *tab) shouts(e cdp.Event) bool {
+	switch e.Method {
+	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method, protolog.EntryAdded.Method:
+	default:
+		return false
+	}
+	h := &t.heard
+	if now := time.Now(); now.Sub(h.since) >= time.Second {
+		*h = heard{since: now}
+	}
+	if h.n++; h.n == mostHeard+1 {
+		t.journal.miss()
+	}
+	return h.n > mostHeard
+}
+
+// miss notes in the console's log that writings were dropped.
+func (j *journal) miss() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	text := fmt.Sprintf("(the page wrote more than %d messages within a second; the rest of them is not here)", mostHeard)
+	j.console.add(&message{reins.ConsoleMessage{Level: "warning", Text: text}, j.tickLocked()})
+}
 
 // levels of messages, gravest first.
 var levels = []string{"error", "warning", "info", "debug"}

@@ -19,6 +19,9 @@ import (
 // onEvent takes an event of one of the tab's sessions into the model, then
 // hands it to those who watch the tab.
 func (t *tab) onEvent(e cdp.Event) {
+	if t.shouts(e) {
+		return
+	}
 	switch e.Method {
 	case target.AttachedToTarget.Method:
 		if v, ok := cdp.Is(e, target.AttachedToTarget); ok {
@@ -267,6 +270,7 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 		return
 	}
 	t.crashed = false
+	t.heard = heard{}
 	t.chooser = nil
 	t.title = "" // asked for when it is parsed
 	t.nav.arrivedLocked(v.LoaderID)

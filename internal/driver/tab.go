@@ -43,6 +43,7 @@ type tab struct {
 	dismissed     int          // dialogs that were answered for the page so far
 
 	journal journal // has a lock of its own
+	heard   heard   // of the goroutine that handles events only
 
 	guards   map[*guard]struct{}
 	watchers map[*watcher]struct{}
