@@ -72,7 +72,7 @@ func holds(limit time.Duration, condition func() bool) bool {
 func TestBrokenStartsGatherNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runtime")
 	browser := filepath.Join(t.TempDir(), "stand-in")
-	copyProgram(t, browser)
+	copyProgram(t, itself(t), browser)
 	var said lockedText
 	cmd := program(t, "mcp", "--dir", dir, "--chromium", browser)
 	cmd.Stderr = &said

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	inner := program(t, "mcp", "--engine", "shell", "--dir", filepath.Join(disk, "runtime"))
 	start := func() (*exec.Cmd, *sdk.ClientSession) {
-		cmd := exec.Command(inner.Path, append([]string{disk, inner.Path}, inner.Args[1:]...)...)
+		cmd := exec.Command(itself(t), append([]string{disk, inner.Path}, inner.Args[1:]...)...)
 		cmd.Args[0], cmd.Env = "smalldisk", inner.Env
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,

@@ -68,13 +68,20 @@ func program(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	path := os.Getenv("REINS_BIN")
 	if path == "" {
-		var err error
-		if path, err = os.Executable(); err != nil {
-			t.Fatal(err)
-		}
+		path = itself(t)
 	}
 	cmd := exec.Command(path, arguments...)
 	cmd.Args[0] = "reins"
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(t.TempDir(), "state"))
 	return cmd
+}
+
+// itself is the test's own program, which plays other parts too (TestMain).
+func itself(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -189,9 +189,9 @@ func (l *lockedText) String() string {
 }
 
 // copyProgram makes a program of its own at path.
-func copyProgram(t *testing.T, path string) {
+func copyProgram(t *testing.T, from, path string) {
 	t.Helper()
-	b, err := os.ReadFile(program(t).Path)
+	b, err := os.ReadFile(from)
 	if err == nil {
 		err = os.WriteFile(path, b, 0o700)
 	}
@@ -205,7 +205,7 @@ func copyProgram(t *testing.T, path string) {
 func TestDeletedProgram(t *testing.T) {
 	inner := program(t, "mcp", "--engine", "shell")
 	copied := filepath.Join(t.TempDir(), "reins")
-	copyProgram(t, copied)
+	copyProgram(t, inner.Path, copied)
 	cmd := exec.Command(copied, inner.Args[1:]...)
 	cmd.Args[0], cmd.Env, cmd.Dir = "reins", inner.Env, t.TempDir()
 	c := connect(t, cmd)

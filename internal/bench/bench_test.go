@@ -64,7 +64,7 @@ func TestFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.do(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", c.page, err)
 		}
 		if got := text(c.expression); got != c.want {
 			t.Errorf("%s left %q, want %q", c.page, got, c.want)
