@@ -116,6 +116,8 @@ func named(t *reins.Target, ref reins.Ref) string {
 	switch {
 	case t == nil:
 		return string(ref)
+	case t.Name == "" && (t.Role == "" || t.Role == "none" || t.Role == "generic"):
+		return "the element " + string(ref)
 	case t.Name == "":
 		return t.Role
 	}

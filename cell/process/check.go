@@ -58,7 +58,7 @@ func (o Options) directory() string {
 func checkUser() cell.Finding {
 	f := cell.Finding{Name: "user", OK: true, Detail: fmt.Sprintf("runs as user %d", os.Getuid())}
 	if notRoot() != nil {
-		f.OK, f.Detail, f.Remedy = false, "runs as root", "run as an ordinary user: sudo -u USER reins …"
+		f.OK, f.Detail, f.Remedy = false, "runs as root", "run as an ordinary user: sudo -u USER …, or su USER -s /bin/sh -c '…'"
 	}
 	return f
 }

@@ -227,8 +227,12 @@ func (f *floor) walk(ctx context.Context) error {
 }
 
 // walkFrames is a plain walk of the page and of each of its frames, which are
-// of the same process here, in one call.
+// of the same process here, in one call once all are there.
 func (f *floor) walkFrames(ctx context.Context) error {
+	loaded := `document.readyState==='complete'||new Promise(ok=>addEventListener('load',ok))`
+	if err := f.page.Call(ctx, "Runtime.evaluate", map[string]any{"expression": loaded, "awaitPromise": true}, nil); err != nil {
+		return err
+	}
 	return f.eval(ctx, `[`+plainWalk+`,...Array.from(frames,f=>f.eval(`+strconv.Quote(plainWalk)+`))].join('\n')`)
 }
 

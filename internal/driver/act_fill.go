@@ -27,6 +27,10 @@ type controlInfo struct {
 	Now      string `json:"now"`
 	Role     string `json:"role"`
 	Name     string `json:"name"`
+
+	Inside     int    `json:"inside"` // the only control in what is none
+	InsideRole string `json:"insideRole"`
+	InsideName string `json:"insideName"`
 }
 
 // filling is one fill under way.
@@ -71,6 +75,9 @@ func (b *browser) fill(ctx context.Context, x *action, a reins.Fill) error {
 // form that it cannot take.
 func (f *filling) setter() (func(context.Context) error, error) {
 	v := f.a.Value
+	if f.info.Inside != 0 {
+		return nil, f.refuse("it is not a control that holds a value; fill the one in it, %s %.100q (ref %s)", f.info.InsideRole, f.info.InsideName, elementRef(f.doc.number, f.info.Inside))
+	}
 	if v.Artifacts != nil && f.info.Kind != "file" {
 		return nil, f.refuse("files go to a file control")
 	}

@@ -158,3 +158,20 @@ func TestFillFiles(t *testing.T) {
 		t.Errorf("the chooser is still open in\n%s", now)
 	}
 }
+
+// TestFillNamesWhatIsInside: who fills a cell that is being edited is told of the
+// control in it; a header that a table can be sorted by has a ref (ACT-3, SNAP-3).
+func TestFillNamesWhatIsInside(t *testing.T) {
+	b := newBrowser(t, reins.EngineShell)
+	s := site(t, map[string]string{"/": `<!doctype html><title>t</title><table><tr><th aria-sort="none">Age<th>Plain<tr><td tabindex="0"><input aria-label="Edit"><td tabindex="0">41</table>`})
+	b.open(t, s.URL)
+	seen := b.see(t)
+	if !strings.Contains(seen, `columnheader "Age" [ref=`) || strings.Contains(seen, `columnheader "Plain" [ref=`) {
+		t.Errorf("the headers:\n%s", seen)
+	}
+	_, err := b.try(reins.Fill{Ref: refTo(t, seen, "cell [ref="), Value: textOf("x")})
+	inside := string(refTo(t, seen, `textbox "Edit"`))
+	if reins.CodeOf(err) != reins.CodeInvalidInput || !strings.Contains(err.Error(), `textbox "Edit" (ref `+inside+`)`) {
+		t.Errorf("filling the cell around a text box: %v", err)
+	}
+}

@@ -72,12 +72,13 @@ func (t *tab) sessions() []*cdp.Session {
 }
 
 // settleDialog waits, briefly, until the page has gone on after a dialog: it
-// answers, or the next dialog is open.
+// answers, is being left, or the next dialog is open.
 func (b *browser) settleDialog(ctx context.Context, x *action) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	ctx, release := x.tab.guard(ctx)
 	defer release()
 	_, err := cdp.Call(ctx, x.tab.pageSession(), runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
-	return err == nil || x.tab.blocked() != nil
+	_, left := cdp.IsProtocol(err) // its document went away under the question
+	return err == nil || left || x.tab.blocked() != nil
 }

@@ -53,7 +53,17 @@ const control = (n) => {
   }
   if (kind === 'check') out.checked = checkedOf(el);
   if (kind === 'slider') out.now = attr(el, 'aria-valuenow') || '';
+  if (kind === 'none') Object.assign(out, insideOf(el));
   return out;
+};
+
+// insideOf is the one control that is in something that is none itself, such as
+// a cell of a table that is being edited.
+const insideOf = (el) => {
+  const all = [...el.querySelectorAll('input, textarea, select, [contenteditable], [role]')].filter((c) => kindOf(c) !== 'none' && c.checkVisibility());
+  if (all.length !== 1) return {};
+  const { role, name } = subject(all[0]);
+  return { inside: numberOf(all[0]), insideRole: role, insideName: name };
 };
 
 const checkedOf = (el) => {

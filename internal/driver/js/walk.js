@@ -164,7 +164,7 @@ const unslotted = (el) => {
 };
 
 // ACTIVE is what may be acted on, or made not to be, by an attribute.
-const ACTIVE = '[contenteditable],[tabindex],[draggable],[onclick],[aria-disabled]';
+const ACTIVE = '[contenteditable],[tabindex],[draggable],[onclick],[aria-sort],[aria-disabled]';
 const HIDES = '[aria-hidden],[inert]';
 
 // element adds el to out as an entry, or its contents when it is only layout.
@@ -181,7 +181,7 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
     editable = ce !== null && ce !== 'false' && !(above & EDITABLE);
     if (tag === 'body' && document.designMode === 'on') editable = true;
     if (editable) st |= EDITABLE;
-    clickable = !acts && ((el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick') ||
+    clickable = !acts && ((el.hasAttribute('tabindex') && el.tabIndex >= 0) || attr(el, 'draggable') === 'true' || el.hasAttribute('onclick') || el.hasAttribute('aria-sort') ||
       (tag === 'a' && scripted(el)));
     if (isTrue(el, 'aria-disabled')) st |= DISABLED;
   }
