@@ -34,8 +34,7 @@ c.onclick = () => { presses++; show() }
 	log := func() string {
 		for line := range strings.Lines(do(t, person, reins.Snapshot{}).Snapshot.Text) {
 			if _, rest, ok := strings.Cut(line, "log "); ok {
-				// A browser that has seen no pointer yet may make a move to its corner up.
-				return strings.TrimPrefix(strings.TrimSpace(rest), "move0,0/0 ")
+				return strings.TrimSpace(rest)
 			}
 		}
 		return ""
@@ -170,7 +169,8 @@ addEventListener('wheel', e => log.textContent += ' wheel' + e.deltaY)
 	log := func() string {
 		for line := range strings.Lines(do(t, bob, reins.Snapshot{}).Snapshot.Text) {
 			if _, rest, ok := strings.Cut(line, "log "); ok {
-				return strings.TrimSpace(rest)
+				// A browser that has seen no pointer yet may make up a move to its corner.
+				return strings.Replace(strings.TrimSpace(rest), "move0,0/0 ", "", 1)
 			}
 		}
 		return ""

@@ -97,7 +97,10 @@ func (b *browser) pressSpot(ctx context.Context, x *action, settling *settling, 
 			if cause := context.Cause(guarded); cause != nil && interrupted(cause) {
 				return nil // it opened a dialog or closed its tab
 			}
-			return evalError(x.tab, err)
+			if err = evalError(x.tab, err); errors.Is(err, errReplaced) {
+				return nil // it was left by the press
+			}
+			return err
 		}
 	}
 	g, err := b.landed(guarded, x, s, a)
