@@ -94,7 +94,13 @@ func pagesSize(a *Agent) {
 
 func endless(a *Agent) {
 	m := reading.Match{Role: "article", Name: a.Q(0)}
+	last := -1
 	a.Repeat(30, func() bool {
+		if n := len(a.All(reading.Match{Role: "article"})); n == last {
+			a.Press("Home") // nothing came: go up and down again, as people do
+		} else {
+			last = n
+		}
 		a.Press("End")
 		a.Look()
 		return a.Maybe(m) != nil
