@@ -1,6 +1,7 @@
 package celltest
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -122,6 +123,34 @@ func testConfined(t *testing.T, s suite) {
 	if renderers == 0 {
 		t.Error("no renderer was seen")
 	}
+	// CELL-1, OVW-3: the egress listener is all that listens in there; no
+	// debugging port does, and no abstract socket.
+	browser := ofProfile(t, spec.Profile)[0].pid
+	if got := listening(t, browser); len(got) != 1 || !strings.HasPrefix(got[0], "tcp 0100007F:") {
+		t.Errorf("in the cell listen %q, want one on 127.0.0.1", got)
+	}
+}
+
+// listening lists what listens in the network of a process: TCP by its address
+// as the kernel writes it, sockets with abstract names.
+func listening(t *testing.T, pid int) (found []string) {
+	t.Helper()
+	for _, table := range []string{"tcp", "tcp6", "unix"} {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			switch {
+			case table != "unix" && len(f) > 3 && f[3] == "0A":
+				found = append(found, table+" "+f[1])
+			case table == "unix" && len(f) > 7 && f[3] == "00010000" && strings.HasPrefix(f[7], "@"):
+				found = append(found, table+" "+f[7])
+			}
+		}
+	}
+	return found
 }
 
 func testWebGL(t *testing.T, s suite) {
