@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -233,5 +234,16 @@ func TestFlagsAreKnown_CELL4_CELL8(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What prepares a machine asks for the same Chromium as a start does.
+func TestSetupAsksForTheOldest_CELL10(t *testing.T) {
+	script, err := os.ReadFile("../../scripts/setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("\noldest=%d ", minVersion); !strings.Contains(string(script), want) {
+		t.Errorf("scripts/setup does not say %q", want)
 	}
 }

@@ -80,14 +80,14 @@ func TestTypeScriptClient(t *testing.T) {
 func TestConformance(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
-	dir := nodeDir(ctx, t, "mcp-conformance", "node20.mjs", "baseline.yml")
+	dir := nodeDir(ctx, t, "mcp-conformance", "older.mjs", "baseline.yml")
 	site, err := demo.Serve()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer site.Close()
 	url, _ := overHTTP(t, site, served{engine: reins.EngineShell, open: true})
-	out := node(ctx, t, dir, "node", "--import", "./node20.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+	out := node(ctx, t, dir, "node", "--import", "./older.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js",
 		"server", "--url", url, "--suite", "all", "--expected-failures", "baseline.yml")
 	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
 		if !strings.Contains(out, "✓ "+scenario+":") {

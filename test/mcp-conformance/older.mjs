@@ -1,6 +1,10 @@
 // The conformance suite imports fs.globSync, which Node has since version 22, for a
-// command that is not used here. With `node --import ./node20.mjs` it loads on 20 too.
+// command that is not used here, and takes the global File, which it has since 20.
+// With `node --import ./older.mjs` it loads on 18 and 20 too.
+import { File } from 'node:buffer';
 import { register } from 'node:module';
+
+globalThis.File ??= File;
 
 const fs = 'data:text/javascript,' + encodeURIComponent(`
 export * from 'node:fs';
