@@ -2,9 +2,17 @@ package reins
 
 import "time"
 
-// VerbPointer is people's raw input (INP-1). A registration cannot permit it to
-// agents.
-const VerbPointer Verb = "pointer"
+// The verbs of people who watch: raw input (INP-1), and the picture (VPT-1, FRM-8).
+// A registration cannot permit them to agents.
+const (
+	VerbPointer     Verb = "pointer"
+	VerbTouch       Verb = "touch"
+	VerbKey         Verb = "key"
+	VerbInsertText  Verb = "insert_text"
+	VerbClipboard   Verb = "clipboard"
+	VerbSetViewport Verb = "set_viewport"
+	VerbRefresh     Verb = "refresh"
+)
 
 // Bounds of raw input.
 const (
@@ -22,7 +30,8 @@ const (
 // when its lease ends, or when the tab goes elsewhere, is released (INP-2).
 type Pointer struct {
 	Tab       TabID    `json:"tab"`
-	Kind      string   `json:"kind"` // "move", "down", "up", "wheel"
+	Viewport  uint64   `json:"viewport,omitempty"` // revision of the picture that was looked at; 0 of a caller without one
+	Kind      string   `json:"kind"`               // "move", "down", "up", "wheel"
 	X         float64  `json:"x"`
 	Y         float64  `json:"y"`
 	Button    string   `json:"button,omitempty"`    // of down and up: "left" (default), "middle", "right"

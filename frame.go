@@ -45,12 +45,79 @@ type Frame struct {
 	JPEG     []byte    `json:"-"`
 }
 
-// ViewState is what a viewer shows beside the picture (FRM-10).
+// ViewState is what a viewer shows beside the picture (FRM-10). Texts in it that
+// pages made are bounded.
 type ViewState struct {
-	Tabs         []Tab   `json:"tabs"`
-	Selected     TabID   `json:"selected"`
-	Control      Control `json:"control"`
-	Participants int     `json:"participants"`
-	Operation    string  `json:"operation,omitempty"`
-	Dialog       *Dialog `json:"dialog,omitempty"`
+	Incarnation  uint64        `json:"incarnation"` // 0: there never was a browser
+	Life         State         `json:"state"`
+	Tabs         []Tab         `json:"tabs"`
+	Selected     TabID         `json:"selected"`
+	Viewport     Viewport      `json:"viewport"`
+	Control      Control       `json:"control"`
+	Participants []Participant `json:"participants"`
+	Cursor       *Cursor       `json:"cursor,omitempty"`
+	Operation    *Activity     `json:"operation,omitempty"` // that runs now; the newest where several do
+	Dialog       *Dialog       `json:"dialog,omitempty"`    // of the selected tab
+	// Activities are the last things done that people may want to read, oldest
+	// first, at most [MaxActivities]. Raw input counts once a second.
+	Activities []Activity `json:"activities"`
+}
+
+// MaxActivities bounds the list of a view.
+const MaxActivities = 100
+
+// Viewport is what all viewers share: CSS pixels, and how many pixels of the
+// picture one of them has (VPT-1). The revision grows with each change of it.
+type Viewport struct {
+	Revision uint64  `json:"revision"`
+	Width    int     `json:"width"`
+	Height   int     `json:"height"`
+	Scale    float64 `json:"scale"`
+}
+
+// DefaultViewport is what a browser has that nobody looks at (VPT-1).
+func DefaultViewport() Viewport { return Viewport{Width: 1280, Height: 800, Scale: 1} }
+
+// Participant is one live lease, as others see it.
+type Participant struct {
+	Actor    string    `json:"actor"`
+	Role     Role      `json:"role"`
+	Since    time.Time `json:"since"`
+	Watching bool      `json:"watching,omitempty"` // has a subscription
+	Mine     bool      `json:"mine,omitempty"`     // it is the viewer's own
+}
+
+// Cursor is where the participant who acts has its pointer, in CSS pixels of the
+// viewport of Tab.
+type Cursor struct {
+	Tab   TabID   `json:"tab"`
+	X     float64 `json:"x"`
+	Y     float64 `json:"y"`
+	Actor string  `json:"actor"`
+	Role  Role    `json:"role"`
+}
+
+// Box is a rectangle in CSS pixels of a viewport.
+type Box struct {
+	X      float64 `json:"x"`
+	Y      float64 `json:"y"`
+	Width  float64 `json:"width"`
+	Height float64 `json:"height"`
+}
+
+// Activity is one operation as people are told of it. It holds no typed text.
+type Activity struct {
+	Operation string    `json:"operation"`
+	Actor     string    `json:"actor"`
+	Role      Role      `json:"role"`
+	Verb      string    `json:"verb"` // or what the runtime did; see [Record.Action]
+	Tab       TabID     `json:"tab,omitempty"`
+	Target    *Target   `json:"target,omitempty"`
+	Box       *Box      `json:"box,omitempty"` // where it happens, once that is known
+	URL       string    `json:"url,omitempty"` // of navigate
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Outcome   Outcome   `json:"outcome,omitempty"` // empty: it runs
+	Code      Code      `json:"code,omitempty"`
+	Detail    string    `json:"detail,omitempty"`
 }

@@ -16,9 +16,11 @@ type Result struct {
 	Scrolled   *Scrolled         `json:"scrolled,omitempty"` // where scroll came to
 	Console    *ConsoleLog       `json:"console,omitempty"`
 	Network    *NetworkLog       `json:"network,omitempty"`
-	Document   *Artifact         `json:"document,omitempty"` // of pdf
-	Control    *Control          `json:"control,omitempty"`  // of people's control verbs
-	Human      *HumanAnswer      `json:"human,omitempty"`    // of request_human
+	Document   *Artifact         `json:"document,omitempty"`  // of pdf
+	Control    *Control          `json:"control,omitempty"`   // of people's control verbs
+	Viewport   *Viewport         `json:"viewport,omitempty"`  // of set_viewport
+	Clipboard  string            `json:"clipboard,omitempty"` // of copy and cut
+	Human      *HumanAnswer      `json:"human,omitempty"`     // of request_human
 	Tabs       []Tab             `json:"tabs,omitempty"`
 	Artifacts  []Artifact        `json:"artifacts,omitempty"`
 	Target     *Target           `json:"target,omitempty"` // what was acted on
