@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/hold"
 	"github.com/reins-browser/reins/internal/webguard"
 )
 
@@ -116,7 +117,8 @@ type identity struct {
 type client struct {
 	identity identity
 	binding  reins.Binding
-	hold     *hold
+	hold     *hold.Lease
+	ctx      context.Context // ends when the client is gone
 	leave    context.CancelCauseFunc
 	links    []*link
 	free     *link // of the versions without sessions; nil until it is used
@@ -280,7 +282,7 @@ func (h *HTTPHandler) begin(ctx context.Context, who identity, b reins.Binding, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.client.hold.current(ctx); err != nil {
+	if _, err := l.client.hold.Current(ctx); err != nil {
 		if made {
 			h.drop(l, errNoSession())
 		}
@@ -322,12 +324,13 @@ func (h *HTTPHandler) newClient(who identity, b reins.Binding, token reins.Token
 	c := &client{identity: who, binding: b}
 	ctx, cancel := context.WithCancelCause(h.ctx)
 	c.leave = cancel
-	c.hold = &hold{
-		ctx: ctx, logger: h.options.Logger,
-		get:    func(ctx context.Context) (reins.Lease, error) { return h.options.Acquire(ctx, token, b) },
-		wanted: func() bool { return h.there(c) },
-		ended:  func() { h.cut(c) },
-	}
+	c.ctx = ctx
+	c.hold = hold.New(ctx, hold.Options{
+		Get:    func(ctx context.Context) (reins.Lease, error) { return h.options.Acquire(ctx, token, b) },
+		Wanted: func() bool { return h.there(c) },
+		Ended:  func() { h.cut(c) },
+		Logger: h.options.Logger,
+	})
 	return c
 }
 
@@ -394,7 +397,7 @@ func (h *HTTPHandler) dropLocked(l *link, cause *reins.Error) <-chan struct{} {
 		l.end(cause)
 		if last {
 			c.leave(cause)
-			c.hold.close()
+			c.hold.Close()
 		}
 	})
 	return done

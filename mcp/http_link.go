@@ -48,7 +48,7 @@ func newLink(h *HTTPHandler, c *client, free bool) *link {
 		open: map[*exchange]struct{}{}, seen: time.Now(), events: newEvents(),
 	}
 	var ctx context.Context
-	ctx, l.quit = context.WithCancelCause(c.hold.ctx)
+	ctx, l.quit = context.WithCancelCause(c.ctx)
 	l.session = newSession(ctx, h.server, c.hold)
 	if of := h.options.ReadinessOf; of != nil {
 		l.session.readiness = func() reins.Readiness { return of(c.binding) }
@@ -110,7 +110,7 @@ func (l *link) serve(w http.ResponseWriter, r *http.Request, sent message) {
 	}
 	defer l.leave(e)
 	if e.get { // what it listens to is its lease's (LSE-6)
-		if _, err := l.client.hold.current(ctx); err != nil {
+		if _, err := l.client.hold.Current(ctx); err != nil {
 			refuse(w, err)
 			return
 		}
@@ -198,7 +198,7 @@ func (l *link) tick() {
 		l.timer.Reset(h.options.Idle - quiet)
 		return
 	}
-	if lease := l.client.hold.live(); lease != nil {
+	if lease := l.client.hold.Live(); lease != nil {
 		l.timer.Reset(max(time.Until(lease.Expires()), time.Second))
 		return
 	}

@@ -44,15 +44,11 @@ func refuse(w http.ResponseWriter, err error) {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
 	}
-	data, merr := json.Marshal(structuredFailure(e, false)["error"])
-	if merr != nil { // details that JSON cannot hold
-		data = nil
-	}
 	body, merr := json.Marshal(struct {
 		Version string         `json:"jsonrpc"`
 		ID      any            `json:"id"` // null: whose request it was has not been read
 		Error   *jsonrpc.Error `json:"error"`
-	}{"2.0", nil, &jsonrpc.Error{Code: refusedCode, Message: e.Error(), Data: data}})
+	}{"2.0", nil, &jsonrpc.Error{Code: refusedCode, Message: e.Error(), Data: failureData(e)}})
 	if merr != nil {
 		body = nil
 	}

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/tooltable"
 )
 
 const (
@@ -57,7 +58,7 @@ func (s *session) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil || !ok {
 			return res, err
 		}
-		lease := s.hold.live()
+		lease := s.hold.Live()
 		if lease == nil {
 			return list, nil
 		}
@@ -67,7 +68,7 @@ func (s *session) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		for _, a := range got.Artifacts {
 			list.Resources = append(list.Resources, &sdk.Resource{
-				URI: a.URI(), Name: bounded(a.Name), MIMEType: a.MediaType, Size: a.Size, Description: a.Kind,
+				URI: a.URI(), Name: tooltable.Bounded(a.Name), MIMEType: a.MediaType, Size: a.Size, Description: a.Kind,
 			})
 		}
 		return list, nil
@@ -78,7 +79,7 @@ func (s *session) readArtifact(ctx context.Context, req *sdk.ReadResourceRequest
 	ctx, stop := s.until(ctx)
 	defer stop()
 	uri := req.Params.URI
-	lease, err := s.hold.current(ctx)
+	lease, err := s.hold.Current(ctx)
 	if err != nil {
 		return nil, protocolFailure(uri, err)
 	}

@@ -9,13 +9,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/hold"
+	"github.com/reins-browser/reins/internal/tooltable"
 )
 
 // session is one client: its calls under the lease that it holds.
 type session struct {
 	server *Server
 	ctx    context.Context // ends when the client leaves
-	hold   *hold
+	hold   *hold.Lease
 	order  order
 
 	readiness func() reins.Readiness // nil: not offered
@@ -26,7 +28,7 @@ type session struct {
 	giveUp  context.CancelCauseFunc
 }
 
-func newSession(ctx context.Context, s *Server, h *hold) *session {
+func newSession(ctx context.Context, s *Server, h *hold.Lease) *session {
 	c := &session{server: s, ctx: ctx, hold: h}
 	c.present, c.giveUp = context.WithCancelCause(ctx)
 	return c
@@ -63,22 +65,22 @@ func (s *session) until(ctx context.Context) (_ context.Context, stop func()) {
 }
 
 // handler answers calls of one tool.
-func (s *session) handler(t *tool) sdk.ToolHandler {
+func (s *session) handler(t *tooltable.Tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, stop := s.until(ctx)
 		defer stop()
 		res, err := s.call(ctx, t, req)
 		if err != nil {
-			return failure(err, s.server.offer.tabs), nil
+			return failure(err, s.server.tools.Offer), nil
 		}
 		return res, nil
 	}
 }
 
-func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func (s *session) call(ctx context.Context, t *tooltable.Tool, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	turn := s.order.turn(req)
 	defer turn.pass()
-	asked, err := t.decode(req.Params.Arguments, s.server.offer)
+	asked, err := s.server.tools.Decode(t, req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 	if err := turn.wait(ctx); err != nil {
 		return nil, err
 	}
-	lease, err := s.hold.current(ctx)
+	lease, err := s.hold.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,74 +97,26 @@ func (s *session) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) (
 		turn.pass() // it was admitted
 		progress.tell(p)
 	}
-	if t.people {
+	if t.People() {
 		defer progress.beat(time.Now())()
 	}
-	if asked.first != nil {
-		if _, err := lease.Do(ctx, reins.Call{Action: asked.first}); err != nil {
-			return nil, err
-		}
-	}
-	res, err := lease.Do(ctx, reins.Call{Action: s.sized(asked.action), Progress: tell})
+	out, err := asked.Do(ctx, lease, tell)
 	if err != nil {
 		return nil, err
-	}
-	out := newOutput(asked.action, res)
-	if asked.read && res.Snapshot == nil && (res.Navigation == nil || res.Navigation.Download == nil) {
-		s.readAfter(ctx, lease, asked.action, res, out)
 	}
 	return s.result(t, req, out), nil
 }
 
-// sized gives a snapshot that names no size this server's.
-func (s *session) sized(a reins.Action) reins.Action {
-	if read, ok := a.(reins.Snapshot); ok && read.MaxBytes == 0 {
-		read.MaxBytes = s.server.options.SnapshotBytes
-		return read
-	}
-	return a
-}
-
-// readAfter adds a snapshot to a result that came without: that of the page for a
-// navigation, else what changed. The action has succeeded whatever becomes of it.
-func (s *session) readAfter(ctx context.Context, lease reins.Lease, after reins.Action, res *reins.Result, out *output) {
-	read := reins.Snapshot{MaxBytes: s.server.options.SnapshotBytes, Changes: acts(after.Verb())}
-	if res.Tab != nil {
-		read.Tab = res.Tab.ID
-	}
-	got, err := lease.Do(ctx, reins.Call{Action: read})
-	if err != nil {
-		out.Notes = append(out.Notes, "There is no snapshot: "+bounded(reins.AsError(err).Error())+".")
-		return
-	}
-	out.Notes = append(out.Notes, got.Notes...)
-	if got.Snapshot != nil {
-		if now := newPage(got); now != nil && out.Page != nil { // it may have gone on meanwhile
-			if now.URL != out.Page.URL {
-				now.Status, out.stays = 0, false
-			} else {
-				now.Status = out.Page.Status
-			}
-			out.Page = now
-		}
-		out.read(got.Snapshot, read.Changes)
-	}
-}
-
-// result is the form of an output for this client.
-func (s *session) result(t *tool, req *sdk.CallToolRequest, out *output) *sdk.CallToolResult {
-	res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.text()}}}
-	if !t.document {
+// result is the form of an answer for this client.
+func (s *session) result(t *tooltable.Tool, req *sdk.CallToolRequest, out *tooltable.Answer) *sdk.CallToolResult {
+	res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.Text()}}}
+	if !t.Document() {
 		res.StructuredContent = out
 	}
-	stored := out.paper
-	if p := out.picture; p != nil {
-		stored = &p.Artifact
-		if len(p.Image) > 0 {
-			res.Content = append(res.Content, &sdk.ImageContent{Data: p.Image, MIMEType: p.MediaType})
-		}
+	if p := out.Picture(); p != nil && len(p.Image) > 0 {
+		res.Content = append(res.Content, &sdk.ImageContent{Data: p.Image, MIMEType: p.MediaType})
 	}
-	if stored != nil && knowsLinks(req.Session) {
+	if stored := out.Stored(); stored != nil && knowsLinks(req.Session) {
 		res.Content = append(res.Content, &sdk.ResourceLink{
 			URI: stored.URI(), Name: stored.Name, MIMEType: stored.MediaType, Size: &stored.Size,
 		})

@@ -26,6 +26,8 @@ var floors = map[string]int{
 	"internal/outline":    1,
 	"internal/redact":     1,
 	"internal/webguard":   1,
+	"internal/hold":       1,
+	"internal/tooltable":  1,
 	"cell":                2,
 	"internal/driver":     2,
 	"internal/egress":     2,

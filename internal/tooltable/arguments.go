@@ -1,4 +1,4 @@
-package mcp
+package tooltable
 
 import (
 	"bytes"
@@ -10,20 +10,13 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// request is a decoded call: the action, and what the door itself adds.
-type request struct {
-	first  reins.Action // to be done before it; nil for none
-	action reins.Action
-	read   bool // a snapshot belongs to the result
-}
-
 // decode makes the action of a call out of its arguments. What is wrong with
 // them is invalid_input and names the argument.
-func (t *tool) decode(raw json.RawMessage, o offer) (request, error) {
+func (t *Tool) decode(raw json.RawMessage, o Offer) (Call, error) {
 	given := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return request{}, reins.Errorf(reins.CodeInvalidInput, "the arguments are not a JSON object")
+			return Call{}, reins.Errorf(reins.CodeInvalidInput, "the arguments are not a JSON object")
 		}
 	}
 	fields := map[string]json.RawMessage{}
@@ -31,16 +24,16 @@ func (t *tool) decode(raw json.RawMessage, o offer) (request, error) {
 		p, ok := t.parameter(name, o)
 		switch {
 		case !ok:
-			return request{}, reins.Errorf(reins.CodeInvalidInput, "argument %.64q is unknown; %s takes %s", name, t.name(), t.names(o))
+			return Call{}, reins.Errorf(reins.CodeInvalidInput, "argument %.64q is unknown; %s takes %s", name, t.Name(), t.names(o))
 		case string(value) == "null": // how some clients say "not given"
 			continue
 		}
 		v, err := p.lenient(value)
 		if err != nil {
-			return request{}, err
+			return Call{}, err
 		}
-		if name == "ref" && string(v) == `""` && !p.required && acts(t.verb) {
-			return request{}, reins.Errorf(reins.CodeInvalidInput, "ref is empty; take one from a snapshot, or leave it out to act on whatever has the focus")
+		if name == "ref" && string(v) == `""` && !p.Required && acts(t.verb) {
+			return Call{}, reins.Errorf(reins.CodeInvalidInput, "ref is empty; take one from a snapshot, or leave it out to act on whatever has the focus")
 		}
 		fields[name] = v
 	}
@@ -48,8 +41,8 @@ func (t *tool) decode(raw json.RawMessage, o offer) (request, error) {
 }
 
 // action builds the action of the fields, which have the right kinds.
-func (t *tool) action(fields map[string]json.RawMessage) (request, error) {
-	var req request
+func (t *Tool) action(fields map[string]json.RawMessage) (Call, error) {
+	var req Call
 	switch t.verb {
 	case reins.VerbNavigate, reins.VerbOpenTab:
 		_, address := fields["url"]
@@ -92,10 +85,10 @@ func newAction(verb reins.Verb, fields map[string]json.RawMessage) (reins.Action
 
 // fillValue turns the arguments for a value into the action's one, which has a
 // form that schemas without unions cannot express.
-func (t *tool) fillValue(fields map[string]json.RawMessage) error {
+func (t *Tool) fillValue(fields map[string]json.RawMessage) error {
 	var given, taken []string
 	for _, name := range []string{"value", "values", "files", "secret"} {
-		if _, ok := t.parameter(name, offer{}); ok {
+		if _, ok := t.parameter(name, Offer{}); ok {
 			taken = append(taken, name)
 		}
 		if _, ok := fields[name]; ok {
@@ -103,7 +96,7 @@ func (t *tool) fillValue(fields map[string]json.RawMessage) error {
 		}
 	}
 	if len(given) != 1 {
-		return reins.Errorf(reins.CodeInvalidInput, "%s needs exactly one of %s", t.name(), listed(taken))
+		return reins.Errorf(reins.CodeInvalidInput, "%s needs exactly one of %s", t.Name(), listed(taken))
 	}
 	value := fields[given[0]]
 	delete(fields, given[0])
@@ -126,10 +119,10 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-func (t *tool) names(o offer) string {
+func (t *Tool) names(o Offer) string {
 	var out []string
-	for _, p := range t.all(o) {
-		out = append(out, p.name)
+	for _, p := range t.Parameters(o) {
+		out = append(out, p.Name)
 	}
 	if len(out) == 0 {
 		return "no arguments"
@@ -140,40 +133,40 @@ func (t *tool) names(o offer) string {
 // lenient returns value in the kind that the parameter has, when it can be read
 // as one without guessing: models put numbers and truth values into quotes, and
 // single things where lists are taken.
-func (p parameter) lenient(value json.RawMessage) (json.RawMessage, error) {
+func (p Parameter) lenient(value json.RawMessage) (json.RawMessage, error) {
 	quoted, isText := unquote(value)
-	switch p.kind {
-	case text:
-		if isText || p.name == "value" { // a value may be a truth value, a number or a list
+	switch p.Kind {
+	case Text:
+		if isText || p.Name == "value" { // a value may be a truth value, a number or a list
 			return value, nil
 		}
 		if n := json.Number(value); json.Unmarshal(value, &n) == nil {
 			return json.Marshal(n.String())
 		}
-	case boolean:
+	case Boolean:
 		if isText {
 			value = json.RawMessage(strings.ToLower(strings.TrimSpace(quoted)))
 		}
 		if slices.Contains([]string{"true", "false"}, string(value)) {
 			return value, nil
 		}
-	case integer:
+	case Integer:
 		if isText {
 			value = json.RawMessage(strings.TrimSpace(quoted))
 		}
 		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f == float64(int64(f)) {
 			return json.RawMessage(strconv.FormatInt(int64(f), 10)), nil
 		}
-	case number:
+	case Number:
 		if isText {
 			value = json.RawMessage(strings.TrimSpace(quoted))
 		}
 		if f, err := strconv.ParseFloat(string(value), 64); err == nil && json.Unmarshal(value, &f) == nil {
 			return value, nil
 		}
-	case texts:
+	case Texts:
 		return p.list(value, quoted, isText)
-	case point:
+	case Point:
 		if isText {
 			value = json.RawMessage(quoted)
 		}
@@ -181,11 +174,11 @@ func (p parameter) lenient(value json.RawMessage) (json.RawMessage, error) {
 			return value, nil
 		}
 	}
-	return nil, reins.Errorf(reins.CodeInvalidInput, "%s must be %s, not %.60s", p.name, p.kind.article(), value)
+	return nil, reins.Errorf(reins.CodeInvalidInput, "%s must be %s, not %.60s", p.Name, p.Kind.article(), value)
 }
 
 // list reads a list of texts, a list in quotes, or one text as a list of one.
-func (p parameter) list(value json.RawMessage, quoted string, isText bool) (json.RawMessage, error) {
+func (p Parameter) list(value json.RawMessage, quoted string, isText bool) (json.RawMessage, error) {
 	if isText {
 		inner := json.RawMessage(quoted)
 		if json.Unmarshal(inner, &[]string{}) == nil && strings.HasPrefix(strings.TrimSpace(quoted), "[") {
@@ -197,7 +190,7 @@ func (p parameter) list(value json.RawMessage, quoted string, isText bool) (json
 	if json.Unmarshal(value, &all) == nil && all != nil {
 		return value, nil
 	}
-	return nil, reins.Errorf(reins.CodeInvalidInput, "%s must be a list of texts, not %.60s", p.name, value)
+	return nil, reins.Errorf(reins.CodeInvalidInput, "%s must be a list of texts, not %.60s", p.Name, value)
 }
 
 func unquote(value json.RawMessage) (string, bool) {
@@ -208,17 +201,17 @@ func unquote(value json.RawMessage) (string, bool) {
 	return s, true
 }
 
-func (k kind) article() string {
+func (k Kind) article() string {
 	switch k {
-	case text:
+	case Text:
 		return "a text"
-	case integer:
+	case Integer:
 		return "a whole number"
-	case number:
+	case Number:
 		return "a number"
-	case boolean:
+	case Boolean:
 		return "true or false"
-	case point:
+	case Point:
 		return `an object {"x": number, "y": number}`
 	}
 	return "a list of texts"

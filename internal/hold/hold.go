@@ -1,4 +1,12 @@
-package mcp
+// Package hold keeps one lease for whoever acts under it: it acquires the lease
+// when a call first needs one, anew when it ended, renews it at half of its life
+// while it is wanted, and releases it at the end. The doors that offer tools share
+// it (mcp, toolset).
+//
+// What a [Lease] starts ends with its context; [Lease.Close] waits for that and
+// releases. It holds one lease at a time, since a capability backs one (LSE-2), and
+// all calls that wait for it share one acquisition.
+package hold
 
 import (
 	"context"
@@ -9,21 +17,39 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// hold keeps one lease: it acquires it when a call first needs one, anew when it
-// ended, renews it while its client is there, and releases it at the end. The
-// sessions of one HTTP client share one, since a capability backs one live lease
-// (LSE-2).
-type hold struct {
-	ctx    context.Context // ends when the client leaves
-	get    func(context.Context) (reins.Lease, error)
-	wanted func() bool // whether the client is there; nil: until ctx ends
-	ended  func()      // told each time that a lease ended, when not nil
-	logger *slog.Logger
-	work   sync.WaitGroup // acquisitions and renewals
+// releaseTimeout bounds the release of a lease whose client left.
+const releaseTimeout = 10 * time.Second
+
+// Options make a Lease. Get is required.
+type Options struct {
+	// Get returns a lease. Its context is the one given to New.
+	Get func(context.Context) (reins.Lease, error)
+	// Wanted, when not nil, is whether the lease is to be renewed; nil means
+	// until the context ends.
+	Wanted func() bool
+	// Ended, when not nil, is told each time that a lease ended.
+	Ended func()
+	// Logger receives what nobody else can be told; nil is nothing.
+	Logger *slog.Logger
+}
+
+// Lease is one lease that is kept. It is safe for concurrent use.
+type Lease struct {
+	ctx  context.Context // ends when the client leaves
+	o    Options
+	work sync.WaitGroup // acquisitions and renewals
 
 	mu      sync.Mutex
 	lease   reins.Lease  // nil before the first and while one is acquired
 	pending *acquisition // not nil while a lease is acquired
+}
+
+// New makes a Lease for as long as ctx lives; nothing is acquired yet.
+func New(ctx context.Context, o Options) *Lease {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Lease{ctx: ctx, o: o}
 }
 
 // acquisition is shared by all calls that wait for the same lease; done guards
@@ -34,9 +60,9 @@ type acquisition struct {
 	err   error
 }
 
-// close waits for what the hold started and releases its lease; its context has
+// Close waits for what the hold started and releases its lease; its context has
 // ended.
-func (h *hold) close() {
+func (h *Lease) Close() {
 	h.work.Wait()
 	h.mu.Lock()
 	lease := h.lease
@@ -47,12 +73,12 @@ func (h *hold) close() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), releaseTimeout)
 	defer cancel()
 	if err := lease.Release(ctx); err != nil {
-		h.logger.Warn("a lease was not released", "error", err)
+		h.o.Logger.Warn("a lease was not released", "error", err)
 	}
 }
 
-// live returns the lease when there is one now, else nil.
-func (h *hold) live() reins.Lease {
+// Live returns the lease when there is one now, else nil.
+func (h *Lease) Live() reins.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lease == nil || over(h.lease) {
@@ -61,9 +87,9 @@ func (h *hold) live() reins.Lease {
 	return h.lease
 }
 
-// current returns the live lease, acquiring one when there is none. A caller that
+// Current returns the live lease, acquiring one when there is none. A caller that
 // leaves does not take the acquisition from the others.
-func (h *hold) current(ctx context.Context) (reins.Lease, error) {
+func (h *Lease) Current(ctx context.Context) (reins.Lease, error) {
 	h.mu.Lock()
 	if h.lease != nil && !over(h.lease) {
 		defer h.mu.Unlock()
@@ -88,13 +114,13 @@ func (h *hold) current(ctx context.Context) (reins.Lease, error) {
 	}
 }
 
-func (h *hold) acquire(p *acquisition) {
-	p.lease, p.err = h.get(h.ctx)
+func (h *Lease) acquire(p *acquisition) {
+	p.lease, p.err = h.o.Get(h.ctx)
 	switch {
 	case p.err != nil:
 		p.lease = nil // whatever came with the error
 	case p.lease == nil:
-		p.err = reins.Errorf(reins.CodeInternal, "no lease was given to this MCP server")
+		p.err = reins.Errorf(reins.CodeInternal, "no lease was given, and no reason")
 	}
 	h.mu.Lock()
 	h.lease, h.pending = p.lease, nil
@@ -118,26 +144,26 @@ func over(l reins.Lease) bool {
 // client leaves (LSE-3). A renewal that failed is tried again at half of what
 // then remains, so ever sooner, but not more often than every tenth of a second;
 // so is one that was not wanted, for a client that comes back.
-func (h *hold) renew(l reins.Lease) {
+func (h *Lease) renew(l reins.Lease) {
 	for {
 		timer := time.NewTimer(max(time.Until(l.Expires())/2, 100*time.Millisecond))
 		select {
 		case <-timer.C:
 		case <-l.Done():
 			timer.Stop()
-			if h.ended != nil {
-				h.ended()
+			if h.o.Ended != nil {
+				h.o.Ended()
 			}
 			return
 		case <-h.ctx.Done():
 			timer.Stop()
 			return
 		}
-		if h.wanted != nil && !h.wanted() {
+		if h.o.Wanted != nil && !h.o.Wanted() {
 			continue
 		}
 		if _, err := l.Renew(h.ctx); err != nil && h.ctx.Err() == nil {
-			h.logger.Warn("a lease was not renewed", "error", err)
+			h.o.Logger.Warn("a lease was not renewed", "error", err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package mcp
+package tooltable
 
 import (
 	"reflect"
@@ -8,10 +8,10 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// output is what a client learns of a result: the structured content, and what
+// Answer is what a client learns of a result: the structured content, and what
 // the text is made of, so that nothing that matters is in one of them only. It
 // leaves out the result's Meta, which is for hosts (LSE-7).
-type output struct {
+type Answer struct {
 	Did     string             `json:"did,omitempty"`
 	Page    *page              `json:"page,omitempty"`
 	Changes *changes           `json:"changes,omitempty"`
@@ -29,6 +29,17 @@ type output struct {
 	what       string // what Content is then
 	picture    *reins.ScreenshotResult
 	paper      *reins.Artifact
+}
+
+// Picture is the screenshot that the answer is about, or nil.
+func (a *Answer) Picture() *reins.ScreenshotResult { return a.picture }
+
+// Stored is the artifact that the answer is, or nil.
+func (a *Answer) Stored() *reins.Artifact {
+	if a.picture != nil {
+		return &a.picture.Artifact
+	}
+	return a.paper
 }
 
 // page is where the tab acted on is now.
@@ -85,9 +96,9 @@ type download struct {
 	URI       string `json:"uri,omitempty"`
 }
 
-// newOutput takes from the result what concerns a client.
-func newOutput(a reins.Action, res *reins.Result) *output {
-	out := &output{Did: did(a, res), Notes: res.Notes, Human: res.Human, picture: res.Screenshot, paper: res.Document}
+// newAnswer takes from the result what concerns a client.
+func newAnswer(a reins.Action, res *reins.Result) *Answer {
+	out := &Answer{Did: did(a, res), Notes: res.Notes, Human: res.Human, picture: res.Screenshot, paper: res.Document}
 	out.Page = newPage(res)
 	if c := res.Changes; c != nil {
 		out.Changes = newChanges(a, c)
@@ -117,12 +128,12 @@ func wantsChanges(a reins.Action) bool {
 }
 
 // read takes in a snapshot.
-func (o *output) read(s *reins.SnapshotResult, wantChanges bool) {
-	o.Content, o.difference = s.Text, s.Changes
-	o.Whole = wantChanges && !s.Changes
-	o.Omitted, o.Cursor = s.Omitted, s.Cursor
-	if o.Page != nil && s.Loading {
-		o.Page.Loading = true
+func (a *Answer) read(s *reins.SnapshotResult, wantChanges bool) {
+	a.Content, a.difference = s.Text, s.Changes
+	a.Whole = wantChanges && !s.Changes
+	a.Omitted, a.Cursor = s.Omitted, s.Cursor
+	if a.Page != nil && s.Loading {
+		a.Page.Loading = true
 	}
 }
 
@@ -149,12 +160,12 @@ func newPage(res *reins.Result) *page {
 	if *p == (page{}) {
 		return nil
 	}
-	p.URL, p.Title = bounded(p.URL), bounded(p.Title)
+	p.URL, p.Title = Bounded(p.URL), Bounded(p.Title)
 	return p
 }
 
 func newTab(t reins.Tab) tab {
-	return tab{ID: t.ID, URL: bounded(t.URL), Title: bounded(t.Title), Selected: t.Selected, Loading: t.Loading, Crashed: t.Crashed}
+	return tab{ID: t.ID, URL: Bounded(t.URL), Title: Bounded(t.Title), Selected: t.Selected, Loading: t.Loading, Crashed: t.Crashed}
 }
 
 // acts reports whether the verb is an input to the page, which settles.
@@ -173,7 +184,7 @@ func acts(v reins.Verb) bool {
 func newChanges(a reins.Action, c *reins.Changes) *changes {
 	out := &changes{
 		Navigated: c.Navigated, Within: c.Within, ClosedTabs: c.ClosedTabs, Dialog: c.Dialog, FileChooser: c.FileChooser,
-		ConsoleErrors: c.ConsoleErrors, Value: bounded(c.Value),
+		ConsoleErrors: c.ConsoleErrors, Value: Bounded(c.Value),
 	}
 	switch v := a.Verb(); {
 	case v == reins.VerbNavigate || v == reins.VerbOpenTab:
@@ -188,7 +199,7 @@ func newChanges(a reins.Action, c *reins.Changes) *changes {
 		out.Downloads = append(out.Downloads, newDownload(d))
 	}
 	if _, ref := a.Target(); c.Focus != nil && (ref == "" || c.FocusRef != ref) {
-		out.Focus = &focus{Role: c.Focus.Role, Name: bounded(c.Focus.Name), Ref: c.FocusRef}
+		out.Focus = &focus{Role: c.Focus.Role, Name: Bounded(c.Focus.Name), Ref: c.FocusRef}
 	}
 	if reflect.ValueOf(*out).IsZero() {
 		return nil
@@ -197,15 +208,15 @@ func newChanges(a reins.Action, c *reins.Changes) *changes {
 }
 
 func newDownload(d reins.Download) download {
-	out := download{Name: bounded(d.Name), State: d.State, Reason: d.Reason}
+	out := download{Name: Bounded(d.Name), State: d.State, Reason: d.Reason}
 	if a := d.Artifact; a != nil {
 		out.MediaType, out.Size, out.SHA256, out.Artifact, out.URI = a.MediaType, a.Size, a.SHA256, a.ID, a.URI()
 	}
 	return out
 }
 
-// bounded cuts a page-made string at the bound of results (OVW-7).
-func bounded(s string) string {
+// Bounded cuts a page-made string at the bound of results (OVW-7).
+func Bounded(s string) string {
 	if utf8.RuneCountInString(s) <= reins.MaxPageString {
 		return s
 	}
