@@ -59,7 +59,7 @@ type Clipboard struct {
 type SetViewport struct {
 	Width  int     `json:"width,omitempty"`  // CSS pixels, 200..4,096
 	Height int     `json:"height,omitempty"` // CSS pixels, 200..4,096
-	Scale  float64 `json:"scale,omitempty"`  // device scale factor, 0.5..4; 0 is 1
+	Scale  float64 `json:"scale,omitempty"`  // device scale factor, 0.5..4; 0 is 1; lowered where pictures would have more than [MaxPixels]
 }
 
 // Refresh starts the picture anew for all viewers; see FRM-8. It needs this
@@ -214,7 +214,13 @@ func (a SetViewport) Validate() error {
 	if a.Scale != 0 && !(a.Scale >= 0.5 && a.Scale <= 4) {
 		return Errorf(CodeInvalidInput, "scale takes 0.5 to 4")
 	}
-	return firstError(checkRange("width", int64(a.Width), 200, 4096, " CSS pixels"), checkRange("height", int64(a.Height), 200, 4096, " CSS pixels"))
+	if err := firstError(checkRange("width", int64(a.Width), 200, 4096, " CSS pixels"), checkRange("height", int64(a.Height), 200, 4096, " CSS pixels")); err != nil {
+		return err
+	}
+	if n := a.Width * a.Height; n > MaxPixels {
+		return Errorf(CodeInvalidInput, "width times height is %d; at most %d are taken", n, MaxPixels)
+	}
+	return nil
 }
 
 // Validate implements Action.

@@ -8,11 +8,19 @@ import (
 // SubscribeOptions sets up a subscription.
 type SubscribeOptions struct {
 	Window int `json:"window,omitempty"` // unacknowledged frames, default 4, 1..32 (FRM-3)
+	// Take ends the subscription that the lease has, if any, instead of failing
+	// with busy: for a viewer that has lost its own and does not know its end.
+	Take bool `json:"take,omitempty"`
 }
 
 // Subscription is a live stream of frames and state (FRM).
 type Subscription interface {
-	// Next waits for the next frame or state; it fails when the lease ends.
+	// Next waits for the next frame or state. It fails with lease_ended at once
+	// when the lease ends (LSE-6), with browser_ended when the incarnation that it
+	// showed ends (LSE-5: subscribe again), with frame_stream_failed when its
+	// pictures failed for good (FRM-9), with busy when the lease's next
+	// subscription took its place, and with cancelled after Close or when its
+	// context ended, which ends nothing else.
 	Next(context.Context) (Update, error)
 	// Ack retires one frame of this viewer's window; false when it was late.
 	Ack(FrameID) bool

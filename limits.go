@@ -6,7 +6,7 @@ import (
 )
 
 // Limits are the bounds of a runtime. A zero field means the default of
-// [LimitTable]; outside its range the constructor fails with invalid_input
+// [LimitTable], a nil one where zero is a value too; outside its range the constructor fails with invalid_input
 // naming the option.
 type Limits struct {
 	Resources               int           `json:"resources,omitempty"`
@@ -43,6 +43,14 @@ type Limits struct {
 	ArtifactBytesResource   int64         `json:"artifact_bytes_per_resource,omitempty"`
 	ArtifactBytesProject    int64         `json:"artifact_bytes_per_project,omitempty"`
 	ArtifactBytes           int64         `json:"artifact_bytes,omitempty"`
+	FrameWindow             int           `json:"frame_window,omitempty"`
+	FrameLife               time.Duration `json:"frame_life,omitempty"`
+	FrameBytes              int           `json:"frame_bytes,omitempty"`
+	FrameQuality            *int          `json:"frame_quality,omitempty"` // nil is the default
+	FrameWidth              int           `json:"frame_width,omitempty"`
+	FrameHeight             int           `json:"frame_height,omitempty"`
+	FrameEvery              int           `json:"frame_every,omitempty"`
+	FrameFirst              time.Duration `json:"frame_first,omitempty"`
 }
 
 // LimitInfo is one row of the table of limits. Durations are in nanoseconds.
@@ -109,15 +117,23 @@ func LimitTable() []LimitInfo {
 		row("artifact_bytes_per_resource", "ART-3", "bytes", 256*mib, kib, 1<<40, "stored bytes of one resource", func(l *Limits) *int64 { return &l.ArtifactBytesResource }),
 		row("artifact_bytes_per_project", "ART-3", "bytes", gib, kib, 1<<40, "stored bytes of one project", func(l *Limits) *int64 { return &l.ArtifactBytesProject }),
 		row("artifact_bytes", "ART-3", "bytes", 4*gib, kib, 1<<42, "stored bytes in the runtime", func(l *Limits) *int64 { return &l.ArtifactBytes }),
+		row("frame_window", "FRM-3", "", 4, 1, 32, "pictures of the live view that a viewer has not acknowledged", func(l *Limits) *int { return &l.FrameWindow }),
+		span("frame_life", "FRM-5", 10*s, 100*ms, 60*s, "life of an acknowledgement of a picture", func(l *Limits) *time.Duration { return &l.FrameLife }),
+		row("frame_bytes", "FRM-6", "bytes", 4*mib, 64*kib, 16*mib, "one picture of the live view", func(l *Limits) *int { return &l.FrameBytes }),
+		row("frame_quality", "FRM-7", "", 70, 0, 100, "quality of the pictures of the live view", func(l *Limits) **int { return &l.FrameQuality }),
+		row("frame_width", "FRM-7", "", 2560, 1, 4096, "width of the pictures of the live view, pixels", func(l *Limits) *int { return &l.FrameWidth }),
+		row("frame_height", "FRM-7", "", 1600, 1, 4096, "height of the pictures of the live view, pixels", func(l *Limits) *int { return &l.FrameHeight }),
+		row("frame_every", "FRM-7", "", 1, 1, 60, "of so many pictures that a page paints the live view gets one", func(l *Limits) *int { return &l.FrameEvery }),
+		span("frame_first", "FRM-7", 5*s, s, 60*s, "first picture after the live view was started", func(l *Limits) *time.Duration { return &l.FrameFirst }),
 	}
 }
 
 // WithDefaults fills zero fields from the table and checks the others.
 func (l Limits) WithDefaults() (Limits, error) {
 	for _, info := range LimitTable() {
-		v := info.get(&l)
+		v, given := info.get(&l)
 		switch {
-		case v == 0:
+		case !given:
 			info.set(&l, info.Default)
 		case v < info.Min || v > info.Max:
 			return l, Errorf(CodeInvalidInput, "limit %s is %s; use %s to %s", info.Name, info.format(v), info.format(info.Min), info.format(info.Max))
@@ -126,19 +142,28 @@ func (l Limits) WithDefaults() (Limits, error) {
 	if l.CapabilityLife > l.CapabilityLifeMax {
 		return l, Errorf(CodeInvalidInput, "limit capability_life is %s, above capability_life_max of %s", l.CapabilityLife, l.CapabilityLifeMax)
 	}
+	if n := l.FrameWidth * l.FrameHeight; n > MaxPixels {
+		return l, Errorf(CodeInvalidInput, "limits frame_width and frame_height make pictures of %d pixels; use at most %d", n, MaxPixels)
+	}
 	return l, nil
 }
 
-func (i LimitInfo) get(l *Limits) int64 {
+// get is the value of a limit, and whether one is given.
+func (i LimitInfo) get(l *Limits) (v int64, given bool) {
 	switch p := i.at(l).(type) {
 	case *int:
-		return int64(*p)
+		v = int64(*p)
 	case *int64:
-		return *p
+		v = *p
 	case *time.Duration:
-		return int64(*p)
+		v = int64(*p)
+	case **int: // one that may be zero
+		if *p == nil {
+			return 0, false
+		}
+		return int64(**p), true
 	}
-	return 0
+	return v, v != 0
 }
 
 func (i LimitInfo) set(l *Limits, v int64) {
@@ -149,6 +174,8 @@ func (i LimitInfo) set(l *Limits, v int64) {
 		*p = v
 	case *time.Duration:
 		*p = time.Duration(v)
+	case **int:
+		*p = new(int(v))
 	}
 }
 

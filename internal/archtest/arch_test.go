@@ -20,6 +20,7 @@ var floors = map[string]int{
 	"":                    0,
 	"internal/capability": 1,
 	"internal/control":    1,
+	"internal/frames":     1,
 	"internal/cdp":        1,
 	"internal/queue":      1,
 	"internal/child":      1,
