@@ -108,8 +108,7 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return bad
 }
 
-// Verb and friends make each struct an Action.
-
+// validate says what is wrong with the value of a field, or nil.
 func (v Value) validate(field string) error {
 	n := 0
 	for _, set := range []bool{v.Text != nil, v.Checked != nil, v.Options != nil, v.Artifacts != nil, v.Secret != ""} {

@@ -247,7 +247,12 @@ func (r *resource) endAndWait(ctx context.Context, g *grant, reason string) erro
 
 // quiet waits until the operations that match now have settled.
 func (r *resource) quiet(ctx context.Context, match func(*operation) bool) error {
-	for _, op := range r.unsettled(match) {
+	return settled(ctx, r.unsettled(match))
+}
+
+// settled waits until all of ops have settled.
+func settled(ctx context.Context, ops []*operation) error {
+	for _, op := range ops {
 		select {
 		case <-op.settled:
 		case <-ctx.Done():
@@ -285,7 +290,7 @@ func (r *resource) acquire(g *grant) (*lease, error) {
 		if g.lease != nil {
 			r.fenceLeaseLocked(s, g.lease, errEnded(reasonReplaced))
 		}
-		l = &lease{r: r, grant: g, id: capability.NewID(capability.KindLease), done: make(chan struct{})}
+		l = &lease{r: r, grant: g, id: capability.NewID(capability.KindLease), done: make(chan struct{}), calls: make(chan struct{}, maxCalls)}
 		l.seen = r.connectionLocked()
 		l.told = l.seen // names of this connection are good, whoever told them
 		g.lease = l
@@ -335,19 +340,20 @@ func (g *generation) forget(c *grant) {
 // HK-1). Calls that do not return count against the bound of capabilities until
 // they do; settled runs when this one has (LSE-3).
 func (g *generation) authorize(ctx context.Context, b reins.Binding, settled func()) error {
-	g.mu.Lock()
-	if g.hooks >= g.host.limits.Capabilities {
-		g.mu.Unlock()
+	c := &g.host.calls
+	c.mu.Lock()
+	if c.authorize >= g.host.limits.Capabilities {
+		c.mu.Unlock()
 		settled()
 		return reins.Errorf(reins.CodeQuotaExceeded, "%d calls of the Authorize hook have not returned; try again later", g.host.limits.Capabilities).In(reins.PhaseHook)
 	}
-	g.hooks++
-	g.mu.Unlock()
+	c.authorize++
+	c.mu.Unlock()
 	hook := func(ctx context.Context) error { return g.host.hooks.Authorize(ctx, apart(b)) }
 	return ask(ctx, "Authorize", g.host.limits.AuthorizeTimeout, hook, func() {
-		g.mu.Lock()
-		g.hooks--
-		g.mu.Unlock()
+		c.mu.Lock()
+		c.authorize--
+		c.mu.Unlock()
 		settled()
 	})
 }

@@ -45,7 +45,7 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 			l.seen, l.observed = now, s.control.Taken()
 		}
 		if res.Selected != "" && inc.conn == conn {
-			conn.selected = res.Selected
+			op.r.showLocked(s, conn, res.Selected)
 		}
 	})
 	op.addLater(res)
@@ -227,11 +227,14 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 	owner := ""
 	r.update(func(s *state) {
 		if e.Kind == "tab_selected" || e.Tab.Selected {
-			conn.selected = e.Tab.ID
+			r.showLocked(s, conn, e.Tab.ID)
 		}
 		owner = cmp.Or(e.Lease, s.owner[e.Tab.ID])
 		if e.Kind == "tab_closed" {
 			delete(s.owner, e.Tab.ID)
+			if e.Tab.ID != "" && s.inc != nil && s.inc.conn == conn {
+				r.forgetInputLocked(s, e.Tab.ID)
+			}
 		}
 	})
 	switch {

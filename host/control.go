@@ -154,7 +154,7 @@ func (op *operation) inside(ctx context.Context) (*reins.Result, error) {
 	case reins.RenewControl:
 		res, err = op.renewControl(a)
 	case reins.ReleaseControl:
-		op.r.update(op.releaseLocked)
+		op.r.update(op.giveBackLocked)
 		res = op.controlResult()
 	case reins.StopAgents:
 		res, err = op.stopAgents(ctx)
@@ -176,6 +176,10 @@ func (op *operation) inside(ctx context.Context) (*reins.Result, error) {
 func (op *operation) controlResult() *reins.Result {
 	op.r.mu.Lock()
 	defer op.r.mu.Unlock()
+	return op.controlResultLocked()
+}
+
+func (op *operation) controlResultLocked() *reins.Result {
 	is := op.r.controlLocked(op.lease.id)
 	return &reins.Result{Control: &is}
 }
@@ -186,7 +190,12 @@ func (op *operation) controlResult() *reins.Result {
 func (op *operation) requestControl(ctx context.Context, a reins.RequestControl) (*reins.Result, error) {
 	var claim *control.Claim
 	var err error
-	running := 0
+	running, kept := 0, false
+	defer func() {
+		if claim != nil && !kept { // also when the caller's Progress panics
+			op.r.update(func(s *state) { s.control.Withdraw(claim, errWithdrawn()) })
+		}
+	}()
 	op.r.update(func(s *state) {
 		now := time.Now()
 		if err = op.checkLocked(ctx); err != nil {
@@ -211,39 +220,52 @@ func (op *operation) requestControl(ctx context.Context, a reins.RequestControl)
 	}
 	select {
 	case <-claim.Ready():
+		op.awaitRest(ctx, claim)
 	case <-ctx.Done():
 	}
-	if err := reins.ContextError(ctx); err != nil { // also when both have happened
-		op.r.update(func(s *state) { s.control.Withdraw(claim, err) })
-		return nil, err
-	}
-	if err := claim.Err(); err != nil {
-		return nil, err
-	}
-	op.awaitRest(ctx)
-	return op.controlResult(), nil
+	var res *reins.Result
+	op.r.update(func(s *state) { // what is told and what is so are one step
+		if ended := reins.ContextError(ctx); ended != nil {
+			s.control.Withdraw(claim, ended)
+			err = ended
+		} else if ended := claim.Err(); ended != nil {
+			err = ended
+		} else {
+			kept, res = true, op.controlResultLocked()
+		}
+	})
+	return res, err
 }
 
 // awaitRest waits until what others held is let go, so that nothing of theirs
-// comes between (INP-2). It is bounded, and the caller's to end.
-func (op *operation) awaitRest(ctx context.Context) {
-	var leases []*lease
+// comes between (INP-2): as long as the claim stands and its caller waits.
+func (op *operation) awaitRest(ctx context.Context, claim *control.Claim) {
+	var rested []<-chan struct{}
 	op.r.mu.Lock()
 	for _, g := range op.r.st.grants {
-		if g.lease != nil {
-			leases = append(leases, g.lease)
+		if l := g.lease; l != nil && l.input.rested != nil {
+			rested = append(rested, l.input.rested)
 		}
 	}
 	op.r.mu.Unlock()
-	for _, l := range leases {
-		_ = l.rest(ctx) // a caller that leaves does so at the next step too
+	for _, c := range rested {
+		select {
+		case <-c:
+		case <-claim.Over():
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
-// releaseLocked ends the lease's claim, whichever it is.
-func (op *operation) releaseLocked(s *state) {
-	s.control.Drop(op.lease.id, reins.Errorf(reins.CodeCancelled, "the request for control was withdrawn").In(reins.PhaseAction))
+// errWithdrawn is the end of a request for control that its own side ended.
+func errWithdrawn() *reins.Error {
+	return reins.Errorf(reins.CodeCancelled, "the request for control was withdrawn").In(reins.PhaseAction)
 }
+
+// giveBackLocked ends the lease's claim, whichever it is.
+func (op *operation) giveBackLocked(s *state) { s.control.Drop(op.lease.id, errWithdrawn()) }
 
 func (op *operation) renewControl(a reins.RenewControl) (*reins.Result, error) {
 	var err error
@@ -261,19 +283,19 @@ func (op *operation) renewControl(a reins.RenewControl) (*reins.Result, error) {
 func (op *operation) stopAgents(ctx context.Context) (*reins.Result, error) {
 	b := op.lease.grant.binding
 	cause := reins.Errorf(reins.CodeHumanControlConflict, "a person, %q, stopped what agents do in the browser", b.Actor).In(reins.PhaseAction)
-	running := func(o *operation) bool { return o.counts() && o.begun }
+	var stopped []*operation
 	var busy error
 	op.r.update(func(s *state) {
 		if is := s.control.Snapshot(op.lease.id); is.Actor != "" && !is.Mine {
 			busy = reins.Errorf(reins.CodeControlBusy, "another participant, %q, takes or has control; only they can stop the agents", is.Actor).In(reins.PhaseAdmission)
 			return
 		}
-		op.r.cancelLocked(s, cause, running)
+		stopped = op.r.cancelLocked(s, cause, func(o *operation) bool { return o.counts() && o.begun })
 	})
 	if busy != nil {
 		return nil, busy
 	}
-	if err := op.r.quiet(ctx, running); err != nil {
+	if err := settled(ctx, stopped); err != nil { // those: what begins afterwards was not stopped
 		return nil, err
 	}
 	return op.controlResult(), nil
@@ -296,6 +318,8 @@ func (op *operation) requestHuman(ctx context.Context, a reins.RequestHuman) (*r
 	if err != nil {
 		return nil, err
 	}
+	answer := reins.HumanAnswer{Outcome: reins.HumanExpired}
+	defer op.r.update(func(s *state) { s.handoffs.Drop(asked) }) // also when the caller's Progress panics
 	op.tell(reins.Progress{Stage: "person"})
 	late := time.NewTimer(wait)
 	defer late.Stop()
@@ -303,20 +327,16 @@ func (op *operation) requestHuman(ctx context.Context, a reins.RequestHuman) (*r
 	case <-asked.Done():
 	case <-late.C:
 	case <-ctx.Done():
-		err = reins.ContextError(ctx)
+		return nil, reins.ContextError(ctx)
 	}
-	answer := reins.HumanAnswer{Outcome: reins.HumanExpired}
 	op.r.update(func(s *state) {
 		s.handoffs.Drop(asked)
 		select {
-		case <-asked.Done(): // in the same instant, and then it counts
+		case <-asked.Done(): // in the same instant as the deadline, and then it counts
 			answer = asked.Answer()
 		default:
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
 	return &reins.Result{Human: &answer}, nil
 }
 
@@ -330,7 +350,7 @@ func (op *operation) answerHuman(a reins.AnswerHuman) (*reins.Result, error) {
 	var err error
 	op.r.update(func(s *state) {
 		if err = s.handoffs.Answer(a.Request, answer); err == nil && !a.Decline {
-			op.releaseLocked(s)
+			op.giveBackLocked(s)
 		}
 	})
 	if err != nil {

@@ -73,13 +73,12 @@ func (op *operation) answers(given []reins.Credential) ([]driver.Credential, err
 			return nil, reins.Errorf(reins.CodeInvalidInput, "the Credentials hook gave two for %.200q; give one for an origin", origin).In(reins.PhaseHook)
 		}
 		token := base64.StdEncoding.EncodeToString([]byte(c.User + ":" + c.Password))
-		for _, value := range []string{c.Password, token} {
-			if utf8.RuneCountInString(value) < redact.Shortest {
-				continue // taking it out would take common text along
-			}
-			if err := op.r.secrets.learn("password of "+origin, value); err != nil {
-				return nil, err
-			}
+		values := []string{c.Password, token}
+		values = slices.DeleteFunc(values, func(v string) bool {
+			return utf8.RuneCountInString(v) < redact.Shortest // taking it out would take common text along
+		})
+		if err := op.r.secrets.learn("password of "+origin, origin, values...); err != nil {
+			return nil, err
 		}
 		out = append(out, driver.Credential{Origin: origin, Authorization: "Basic " + token})
 	}

@@ -2,14 +2,17 @@ package host
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/reins-browser/reins"
 )
 
-// maxLate is how many calls of hooks that were given up, but have not returned,
-// the operations of one lease may leave behind.
-const maxLate = 8
+// What the operations of one lease may have open of calls of hooks.
+const (
+	maxLate  = 8  // given up and not returned; from then on there are no more
+	maxCalls = 32 // in all; who comes then waits
+)
 
 // gate asks the host before any side effect (GATE-1).
 func (op *operation) gate(ctx context.Context) error {
@@ -28,30 +31,76 @@ func (op *operation) gate(ctx context.Context) error {
 	return op.ask(ctx, "BeforeOperation", func(ctx context.Context) error { return hook(ctx, view) })
 }
 
-// ask is ask for the hooks of operations. A hook that does not return when its
-// time is over is left behind, and so many are left and no more: for one lease,
-// so that it takes nothing from the others, and in the whole runtime.
+// ask is ask for the hooks of operations. A call that does not return when its
+// time is over is left behind and keeps its place, so that the places of a lease
+// and of the host are how many can ever be open, late ones included; a lease
+// that has left maxLate behind gets no more, so that it takes nothing from others.
 func (op *operation) ask(ctx context.Context, name string, hook func(context.Context) error) error {
-	g, l := op.r.gen, op.lease
-	limits := g.host.limits
-	g.mu.Lock()
-	full := l.late >= maxLate || g.late >= limits.Capabilities
-	g.mu.Unlock()
-	if full {
-		return reins.Errorf(reins.CodeQuotaExceeded, "calls of the host's %s hook that were given up have not returned yet; try again later", name).In(reins.PhaseHook)
+	l, h := op.lease, op.r.gen.host
+	full := reins.Errorf(reins.CodeQuotaExceeded, "calls of the host's %s hook that were given up have not returned yet; try again later", name).In(reins.PhaseHook)
+	if h.calls.lateOf(l) >= maxLate {
+		return full
 	}
-	settled, late := false, false // guarded by g.mu
-	err := ask(ctx, name, limits.GateTimeout, hook, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
+	if err := enter(ctx, l.calls, h.limits.GateTimeout, full); err != nil {
+		return err
+	}
+	if err := enter(ctx, h.calls.places, h.limits.GateTimeout, full); err != nil {
+		<-l.calls
+		return err
+	}
+	settled, late := false, false // guarded by the lock of h.calls
+	err := ask(ctx, name, h.limits.GateTimeout, hook, func() {
+		h.calls.mu.Lock()
+		defer h.calls.mu.Unlock()
 		if settled = true; late {
-			l.late, g.late = l.late-1, g.late-1
+			l.late--
 		}
+		<-h.calls.places
+		<-l.calls
 	})
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	h.calls.mu.Lock()
+	defer h.calls.mu.Unlock()
 	if late = !settled; late {
-		l.late, g.late = l.late+1, g.late+1
+		l.late++
 	}
 	return err
+}
+
+// enter takes a place, and fails as full tells when none becomes free in time.
+func enter(ctx context.Context, places chan struct{}, limit time.Duration, full *reins.Error) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default: // nearly never
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, full)
+	defer cancel()
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return reins.ContextError(ctx)
+	}
+}
+
+// calls are the open calls of hooks. They outlive generations, as a hook that does
+// not return does.
+type calls struct {
+	places chan struct{} // taken by calls for operations
+
+	mu        sync.Mutex // a leaf; guards late of every lease too
+	authorize int        // of Authorize
+}
+
+func (c *calls) lateOf(l *lease) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.late
+}
+
+// open is how many calls have not returned.
+func (c *calls) open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.authorize + len(c.places)
 }

@@ -34,8 +34,6 @@ type generation struct {
 	byToken   map[capability.Hash]*grant
 	byID      map[string]*grant
 	reserved  int // capabilities, issued or being issued
-	hooks     int // Authorize calls that have not returned
-	late      int // calls of operations' hooks that were given up and have not returned
 }
 
 // openGeneration takes the directory and builds on it; what was built is undone

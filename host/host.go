@@ -49,6 +49,7 @@ type Host struct {
 	backends map[reins.Backend]cell.Backend
 	log      *slog.Logger
 	parts    parts
+	calls    calls
 
 	spares    int
 	spareSpec reins.BrowserSpec // complete
@@ -96,6 +97,7 @@ func New(o Options) (*Host, error) {
 		id: o.RuntimeID, dir: o.Dir, hooks: o.Hooks, limits: limits, log: o.Logger,
 		backends: map[reins.Backend]cell.Backend{},
 		parts:    realParts(),
+		calls:    calls{places: make(chan struct{}, limits.Capabilities)},
 	}
 	for _, b := range o.Backends {
 		if b == nil || h.backends[b.Name()] != nil {

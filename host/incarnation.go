@@ -117,11 +117,7 @@ func (inc *incarnation) stopLocked(s *state, cause *reins.Error) bool {
 	}
 	inc.cancel(cause)
 	s.control.End(cause)
-	for _, g := range s.grants {
-		if g.lease != nil {
-			clear(g.lease.input.held) // LSE-5
-		}
-	}
+	inc.r.forgetInputLocked(s, "")
 	inc.r.cancelLocked(s, cause, func(op *operation) bool { return op.verb.NeedsBrowser() })
 	return true
 }

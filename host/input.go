@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,11 +10,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
-	"github.com/reins-browser/reins/internal/driver"
 )
-
-// letGo bounds the release of what somebody held who has left (INP-2).
-const letGo = 2 * time.Second
 
 // errSuperseded is the end of a pointer move in whose place a later one came: it
 // is done, by that one (OPS-3).
@@ -28,7 +23,7 @@ var buttonBits = map[string]int{"left": 1, "right": 2, "middle": 4}
 type input struct {
 	held   map[string]reins.Pointer // buttons that are down, and where
 	tally  *tally                   // of the second that goes on
-	rested chan struct{}            // closed when what was held at the lease's end is released; nil: nothing was
+	rested chan struct{}            // closed when what was taken from it last is released; nil: nothing was
 }
 
 // mask are the buttons that are held.
@@ -56,6 +51,7 @@ func (op *operation) applyLocked(selected reins.TabID) *reins.Error {
 			in.held = map[string]reins.Pointer{}
 		}
 		in.held[button] = a
+		delete(op.r.st.owed, button) // whoever presses it lets it go
 	case "up":
 		delete(in.held, button)
 	default:
@@ -67,102 +63,6 @@ func (op *operation) applyLocked(selected reins.TabID) *reins.Error {
 	a.Buttons = in.mask()
 	op.action = a
 	return nil
-}
-
-// ups are the events that release what a lease holds and nobody else does, and
-// take it from the lease.
-func (r *resource) upsLocked(s *state, l *lease) (ups []reins.Pointer) {
-	if len(l.input.held) == 0 {
-		return nil // nearly always
-	}
-	for _, b := range slices.Sorted(maps.Keys(l.input.held)) {
-		up := l.input.held[b]
-		delete(l.input.held, b)
-		others := false
-		for _, g := range s.grants {
-			if g.lease != nil && g.lease != l {
-				_, too := g.lease.input.held[b]
-				others = others || too
-			}
-		}
-		if !others {
-			ups = append(ups, reins.Pointer{Tab: up.Tab, Kind: "up", X: up.X, Y: up.Y, Button: up.Button, Buttons: l.input.mask()})
-		}
-	}
-	return ups
-}
-
-// restLocked releases what a lease holds that ends, or whose input somebody has
-// just excluded, once its own operations are quiet. It is owed to the others and
-// asks nobody (GATE-2); calls that end the lease wait for it. False when there is
-// nothing to do.
-func (r *resource) restLocked(s *state, l *lease) bool {
-	inc := s.inc
-	ups := r.upsLocked(s, l)
-	if len(ups) == 0 || inc == nil || inc.ctx.Err() != nil {
-		return false
-	}
-	var own []*operation
-	for op := range s.ops {
-		if op.lease == l && op.begun {
-			own = append(own, op)
-		}
-	}
-	rested := make(chan struct{})
-	l.input.rested = rested
-	r.gen.wg.Add(1) // a lease lives: the generation does not wait yet
-	go func() {
-		defer r.gen.wg.Done()
-		defer close(rested)
-		for _, op := range own {
-			<-op.settled
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(inc.ctx, letGo)
-		defer cancel()
-		conn, err := inc.connection(ctx)
-		if err == nil {
-			err = conn.letGo(ctx, ups)
-		}
-		r.departed(l, began, err)
-	}()
-	return true
-}
-
-// letGo sends events that release buttons.
-func (c *connection) letGo(ctx context.Context, ups []reins.Pointer) error {
-	var errs []error
-	for _, up := range ups {
-		_, err := c.link.Do(ctx, driver.Command{Action: up})
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// leaveHeld releases everything that is held before the page goes elsewhere or
-// another tab is shown (INP-2).
-func (op *operation) leaveHeld(ctx context.Context, conn *connection) {
-	switch op.verb {
-	case reins.VerbNavigate, reins.VerbOpenTab, reins.VerbSelectTab, reins.VerbCloseTab:
-	default:
-		return
-	}
-	var ups []reins.Pointer
-	op.r.update(func(s *state) {
-		for _, g := range s.grants {
-			if g.lease != nil {
-				ups = append(ups, op.r.upsLocked(s, g.lease)...)
-			}
-		}
-	})
-	if len(ups) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, letGo)
-	defer cancel()
-	if err := conn.letGo(ctx, ups); err != nil { // what the verb does ends it all the same
-		op.r.gen.host.log.Warn("a held button was not released", "resource", op.r.key.String(), "err", err)
-	}
 }
 
 // tally sums up raw input for one record of the audit trail.

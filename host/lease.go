@@ -28,7 +28,8 @@ type lease struct {
 
 	input input
 
-	late int // hook calls of operations left behind; guarded by the generation's lock
+	calls chan struct{} // open hook calls of its operations, late ones included
+	late  int           // those left behind; guarded by the lock of the host's calls
 
 	later []reins.Download // that ended after their action, until a result tells
 }

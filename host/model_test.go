@@ -384,8 +384,8 @@ func (m *model) finish(t *rapid.T) {
 	time.Sleep(2 * time.Minute) // hooks that answer late have answered
 	gen.mu.Lock()
 	defer gen.mu.Unlock()
-	if gen.reserved != 0 || gen.hooks != 0 || gen.late != 0 || len(gen.byID) != 0 || len(gen.byToken) != 0 {
-		t.Fatalf("left: %d capabilities, %d and %d hooks, %d known", gen.reserved, gen.hooks, gen.late, len(gen.byID))
+	if gen.reserved != 0 || gen.host.calls.open() != 0 || len(gen.byID) != 0 || len(gen.byToken) != 0 {
+		t.Fatalf("left: %d capabilities, %d hooks, %d known", gen.reserved, gen.host.calls.open(), len(gen.byID))
 	}
 	if c := m.r.st.control; c.Running() != 0 || !c.Next().IsZero() || m.r.st.takeover.timer != nil || len(m.r.st.handoffs.Shown()) != 0 {
 		t.Fatalf("left of control: %+v", m.r.controlLocked(""))

@@ -275,6 +275,10 @@ func (op *operation) checkLocked(ctx context.Context) error {
 // errMoved says that the connection was lost between the look and the begin.
 var errMoved = errors.New("the connection is not current any more")
 
+// errReleasing says that what acts on the page has to wait for a release of what
+// nobody holds any more.
+var errReleasing = errors.New("a release is on its way")
+
 // ready waits for a browser and begins on it.
 func (op *operation) ready(ctx context.Context) (*incarnation, *connection, error) {
 	for {
@@ -285,6 +289,10 @@ func (op *operation) ready(ctx context.Context) (*incarnation, *connection, erro
 		switch err := op.begin(ctx, conn); {
 		case err == nil:
 			return inc, conn, nil
+		case errors.Is(err, errReleasing):
+			if err := op.r.awaitReleased(ctx); err != nil {
+				return nil, nil, err
+			}
 		case !errors.Is(err, errMoved):
 			return nil, nil, err
 		}
@@ -305,6 +313,10 @@ func (op *operation) begin(ctx context.Context, conn *connection) (err error) {
 		if conn != nil {
 			if s.inc != conn.inc || s.inc.conn != conn || s.inc.ctx.Err() != nil {
 				err = errMoved
+				return
+			}
+			if s.releasing != nil && !op.verb.ReadOnly() {
+				err = errReleasing
 				return
 			}
 			if stale := op.knowsLocked(conn.id()); stale != nil {

@@ -30,7 +30,7 @@ func (op *operation) act(ctx context.Context, inc *incarnation, conn *connection
 	if err != nil {
 		return nil, err
 	}
-	op.leaveHeld(ctx, conn)
+	op.leaveHeld(inc)
 	cmd := op.command(files)
 	done := make(chan answer, 1)
 	go func() { // ends with the driver at the latest
@@ -138,10 +138,8 @@ func await(done chan answer, quiet <-chan struct{}, limit time.Duration) (a answ
 // lost reports whether the answer came from the end of the driver and not from
 // the browser: then it proves nothing about the page.
 func (a answer) lost(conn *connection) bool {
-	select {
-	case <-conn.link.Done():
+	if conn.lost() {
 		return true
-	default:
 	}
 	switch reins.CodeOf(a.err) {
 	case reins.CodeCompletionUnknown, reins.CodeConnectionClosed, reins.CodeTransportFailure:

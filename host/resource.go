@@ -42,9 +42,11 @@ type state struct {
 	control    control.Control
 	handoffs   control.Handoffs
 	takeover   takeover
-	inc        *incarnation   // starting, running or ending; nil when there is none
-	count      uint64         // incarnations so far
-	numbers    driver.Numbers // of tabs and documents, over all of them
+	owed       map[string]*owed // buttons that are down and that nobody holds any more
+	releasing  chan struct{}    // closed when the release on its way has ended; nil: there is none
+	inc        *incarnation     // starting, running or ending; nil when there is none
+	count      uint64           // incarnations so far
+	numbers    driver.Numbers   // of tabs and documents, over all of them
 	life       reins.State
 	last       *reins.Error // why the last incarnation did not start, or ended
 	since      time.Time    // of life
@@ -72,6 +74,7 @@ func newResource(g *generation, reg reins.Registration, made bool) *resource {
 		life:       reins.StateStopped,
 		since:      time.Now(),
 		owner:      map[reins.TabID]string{},
+		owed:       map[string]*owed{},
 		docs:       map[string]reins.TabID{},
 		takeover:   takeover{seen: signature{availability: reins.Disconnected}},
 		queue: queue.New(queue.Options{
@@ -175,18 +178,20 @@ func (r *resource) fenceAll(cause, ended *reins.Error) {
 }
 
 // cancelLocked ends the waiting operations that match and cancels the running
-// ones, with cause. They settle on their own.
-func (r *resource) cancelLocked(s *state, cause *reins.Error, match func(*operation) bool) {
+// ones, with cause, and returns them all. They settle on their own.
+func (r *resource) cancelLocked(s *state, cause *reins.Error, match func(*operation) bool) (all []*operation) {
 	of := map[*queue.Entry]*operation{}
 	for op := range s.ops {
 		if match(op) {
 			of[op.entry] = op
+			all = append(all, op)
 		}
 	}
 	running := s.queue.CancelWhere(func(e *queue.Entry) bool { return of[e] != nil }, cause)
 	for _, e := range running {
 		of[e].cancel(cause)
 	}
+	return all
 }
 
 // unsettled are the operations that match now, for a caller that waits for

@@ -15,15 +15,24 @@ import (
 )
 
 // maxSecrets is how many values a resource remembers, so that it can take them
-// out of its texts. None is forgotten while the resource lives: a page may show
-// one at any time.
+// out of its texts: a page may show one at any time. When there is no room, one is
+// forgotten that its own next value has long taken the place of.
 const maxSecrets = 256
 
 // secrets are the values that were typed on a resource (ACT-11). They are kept
 // in memory, and only to be taken out of texts. The lock is a leaf.
 type secrets struct {
-	mu  sync.Mutex
-	set redact.Set // replaced, never changed
+	mu    sync.Mutex
+	set   redact.Set // replaced, never changed
+	of    []learned  // in the order of set: the one that was learned or given again last is last
+	times uint64     // learn was called
+}
+
+// learned is where a value comes from. The values of one name and place that were
+// learned at one time belong together; a later time takes the place of earlier ones.
+type learned struct {
+	name, place string
+	time        uint64
 }
 
 func (s *secrets) all() redact.Set {
@@ -35,26 +44,43 @@ func (s *secrets) all() redact.Set {
 // text is a text without the secrets.
 func (s *secrets) text(t string) string { return s.all().Text(t) }
 
-// learn remembers a value before it is typed.
-func (s *secrets) learn(name, value string) error {
+// learn remembers the values that a name has for a place, before they are used.
+func (s *secrets) learn(name, place string, values ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := redact.Secret{Name: name, Value: value}
-	switch {
-	case slices.Contains(s.set, one):
-		return nil
-	case len(s.set) >= maxSecrets:
-		return reins.Errorf(reins.CodeQuotaExceeded, "%d secrets were typed on this resource, which is the bound; register another one", maxSecrets).Recover(reins.RecoverRecreate)
+	set, of := slices.Clone(s.set), slices.Clone(s.of)
+	s.times++
+	for _, value := range values {
+		one := redact.Secret{Name: name, Value: value}
+		for i := range set {
+			if set[i] == one && of[i].place == place { // it is the newest again
+				set, of = slices.Delete(set, i, i+1), slices.Delete(of, i, i+1)
+				break
+			}
+		}
+		set, of = append(set, one), append(of, learned{name, place, s.times})
 	}
-	s.set = append(slices.Clone(s.set), one)
+	for len(set) > maxSecrets {
+		i := slices.IndexFunc(of, func(l learned) bool { return superseded(of, l) })
+		if i < 0 {
+			return reins.Errorf(reins.CodeQuotaExceeded, "%d secrets are in use on this resource, which is the bound; register another one", maxSecrets).Recover(reins.RecoverRecreate)
+		}
+		set, of = slices.Delete(set, i, i+1), slices.Delete(of, i, i+1)
+	}
+	s.set, s.of = set, of
 	return nil
+}
+
+// superseded reports whether a later value has taken the place of l.
+func superseded(all []learned, l learned) bool {
+	return slices.ContainsFunc(all, func(o learned) bool { return o.name == l.name && o.place == l.place && o.time > l.time })
 }
 
 // forget drops all values, when no text of the resource can follow.
 func (s *secrets) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set = nil
+	s.set, s.of = nil, nil
 }
 
 // supply puts a secret into a command that wants one: once the driver has told
@@ -92,7 +118,7 @@ func (op *operation) supply(ctx context.Context, conn *connection, cmd *driver.C
 	if n := utf8.RuneCountInString(value); n < redact.Shortest || len(value) > redact.Longest || !utf8.ValidString(value) {
 		return reins.Errorf(reins.CodeDenied, "secret %q is not of %d to %d characters of text, so that it could not be kept out of results", name, redact.Shortest, redact.Longest).In(reins.PhaseHook)
 	}
-	if err := op.r.secrets.learn(name, value); err != nil {
+	if err := op.r.secrets.learn(name, place.Origin, value); err != nil {
 		return err
 	}
 	cmd.Into, cmd.Secret, cmd.Redact = place, value, op.r.secrets.all()
@@ -125,6 +151,9 @@ var told = map[reflect.Type][]string{
 	reflect.TypeFor[reins.ScreenshotResult](): {"MediaType"},
 	reflect.TypeFor[reins.ConsoleMessage]():   {"Level"},
 	reflect.TypeFor[reins.Request]():          {"Method", "Type"},
+	reflect.TypeFor[reins.Control]():          {"Actor"},
+	reflect.TypeFor[reins.HumanRequest]():     {"ID", "Actor"},
+	reflect.TypeFor[reins.HumanAnswer]():      {"Actor"},
 }
 
 // hide takes the resource's secrets out of every text of a result. Bytes of

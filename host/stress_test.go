@@ -88,8 +88,8 @@ func TestStress(t *testing.T) {
 	if is := r.controlLocked(""); is.Actor != "" || is.Agents != 0 || len(is.Requests) != 0 || r.st.takeover.timer != nil {
 		t.Errorf("left of control: %+v", is)
 	}
-	if waiting != 0 || running != 0 || len(r.st.ops) != 0 || len(r.st.grants) != 0 || gen.reserved != 0 || gen.hooks != 0 {
+	if waiting != 0 || running != 0 || len(r.st.ops) != 0 || len(r.st.grants) != 0 || gen.reserved != 0 || w.host.calls.open() != 0 {
 		t.Errorf("left: %d waiting, %d running, %d operations, %d grants, %d capabilities, %d hooks",
-			waiting, running, len(r.st.ops), len(r.st.grants), gen.reserved, gen.hooks)
+			waiting, running, len(r.st.ops), len(r.st.grants), gen.reserved, w.host.calls.open())
 	}
 }

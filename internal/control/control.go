@@ -29,13 +29,18 @@ type Claim struct {
 	since time.Time
 	until time.Time
 	ready chan struct{}
+	over  chan struct{}
 	err   *reins.Error
 }
 
 // Ready is closed when control is held or the request has ended without.
 func (c *Claim) Ready() <-chan struct{} { return c.ready }
 
-// Err is why control was not given, once Ready is closed; nil when it was.
+// Over is closed when the claim has ended, held or not.
+func (c *Claim) Over() <-chan struct{} { return c.over }
+
+// Err is why control was not given, or why it is held no longer; nil while it
+// is held. It may be read once Ready is closed, under the owner's lock.
 func (c *Claim) Err() *reins.Error { return c.err }
 
 // Control is who is in control of one browser. The zero value is nobody.
@@ -65,7 +70,7 @@ func (c *Control) Request(r Request, now time.Time) (*Claim, error) {
 	if c.claim != nil {
 		return nil, c.busy(r.Lease)
 	}
-	c.claim = &Claim{req: r, since: now, until: now.Add(r.Wait), ready: make(chan struct{})}
+	c.claim = &Claim{req: r, since: now, until: now.Add(r.Wait), ready: make(chan struct{}), over: make(chan struct{})}
 	c.version++
 	c.give(now)
 	return c.claim, nil
@@ -155,10 +160,11 @@ func (c *Control) end(cause *reins.Error) {
 	q := c.claim
 	c.claim = nil
 	c.version++
+	q.err = cause
 	if !q.held {
-		q.err = cause
 		close(q.ready)
 	}
+	close(q.over)
 }
 
 // Pass ends what has come to its time: a request with timeout, a hold as it is
@@ -168,7 +174,11 @@ func (c *Control) Pass(now time.Time) {
 	if q == nil || now.Before(q.until) {
 		return
 	}
-	c.end(reins.Errorf(reins.CodeTimeout, "control was not given within %s: %d operations of agents still run; stop them, or ask again and wait longer", q.req.Wait, c.running).In(reins.PhaseAction))
+	why := reins.Errorf(reins.CodeTimeout, "control was not given within %s: %d operations of agents still run; stop them, or ask again and wait longer", q.req.Wait, c.running)
+	if q.held {
+		why = reins.Errorf(reins.CodeTimeout, "control was held until its time was over and not renewed; ask for it again")
+	}
+	c.end(why.In(reins.PhaseAction))
 }
 
 // Next is when Pass has to be called; zero when there is nothing to wait for.

@@ -22,9 +22,9 @@ func is(t interface {
 	}
 }
 
-func ready(c *Claim) bool {
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-c.Ready():
+	case <-c:
 		return true
 	default:
 		return false
@@ -39,14 +39,12 @@ type naive struct {
 	hold    time.Duration
 	running int
 	taken   uint64
-	claims  map[*Claim]reins.Code // how each ended or stands: "" given, "pending", or why not
+	claims  map[*Claim]reins.Code // why each ended; "" is held, "pending" asked for
 	now     *Claim
 }
 
 func (n *naive) over(why reins.Code) {
-	if !n.held {
-		n.claims[n.now] = why
-	}
+	n.claims[n.now] = why
 	n.who, n.held, n.now = "", false, nil
 }
 
@@ -215,8 +213,8 @@ func checkControl(t *rapid.T, c *Control, ref *naive, now time.Time) {
 		t.Fatalf("taken %d times, want %d", c.Taken(), ref.taken)
 	}
 	for claim, want := range ref.claims {
-		if ready(claim) == (want == "pending") {
-			t.Fatalf("a claim that is %q: ready %v", want, ready(claim)) // CTL-5
+		if closed(claim.Ready()) == (want == "pending") || closed(claim.Over()) == (claim == ref.now) {
+			t.Fatalf("a claim that is %q: ready %v, over %v", want, closed(claim.Ready()), closed(claim.Over())) // CTL-5
 		}
 		if want != "pending" {
 			is(t, asError(claim.Err()), want)
