@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"internal/store":      2,
 	"mcp":                 2,
 	"api":                 2,
+	"viewer":              2,
 	"cell/process":        3,
 	"host":                4,
 	"internal/demo":       5,
