@@ -37,7 +37,8 @@ type Client struct {
 	base      string
 	key       string
 	http      *http.Client
-	transport *http.Transport // when it is the client's own
+	transport *http.Transport   // when it is the client's own
+	sockets   http.RoundTripper // of WebSockets, which are HTTP/1.1
 
 	ctx context.Context // ended by Close
 	end context.CancelCauseFunc
@@ -87,6 +88,13 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if c.transport != nil {
 		c.http.Transport = c.transport
 	}
+	c.sockets = c.http.Transport
+	if t, ok := c.sockets.(*http.Transport); ok {
+		t = t.Clone()
+		t.Protocols, t.ForceAttemptHTTP2, t.TLSNextProto = new(http.Protocols), false, nil
+		t.Protocols.SetHTTP1(true)
+		c.sockets = t
+	}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -120,6 +128,9 @@ func (c *Client) Close() error {
 	c.wg.Wait()
 	if c.transport != nil {
 		c.transport.CloseIdleConnections()
+	}
+	if t, ok := c.sockets.(*http.Transport); ok {
+		t.CloseIdleConnections() // of refused handshakes
 	}
 	return nil
 }

@@ -44,7 +44,19 @@
 // last, without I/O; see [Client.Acquire] for how exact that is. A stream that
 // breaks is opened again; time goes on meanwhile, by the client's own clock.
 //
+// # Live view
+//
+// A person's lease is watched over a WebSocket, [ViewNews] and [ViewRequest]: frames
+// and state one way, acknowledgements and actions the other. Actions enter the
+// lease in the order in which they came. The view ends when its lease, key or
+// subscription does, and says why; one that lost its connection is taken up again
+// by the next (take=1), which the client's subscription does by itself.
+//
 // # Back-pressure
+//
+// A view keeps no frame for a viewer: what the subscription's window holds is all
+// (FRM-3), and the next frame is asked of it when the last one was taken. What a
+// viewer asks for beyond a bound is refused.
 //
 // Events wait for a slow reader in bounded lists, here and at the client; the
 // oldest go first and are counted in Event.Missed. A connection that takes no

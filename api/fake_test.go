@@ -38,6 +38,8 @@ type fake struct {
 	do       func(context.Context, *fakeLease, reins.Call) (*reins.Result, error)
 	halted   int
 	life     time.Duration // of leases; 0 is a minute
+	refuse   error         // of Subscribe
+	views    []*fakeView
 }
 
 // theToken is the one capability token there is.
@@ -211,6 +213,119 @@ func (l *fakeLease) Do(ctx context.Context, c reins.Call) (*reins.Result, error)
 		return l.f.do(ctx, l, c)
 	}
 	return &reins.Result{Meta: reins.Meta{LeaseID: l.authority.LeaseID}}, nil
+}
+
+// Subscribe gives one view at a time.
+func (l *fakeLease) Subscribe(_ context.Context, o reins.SubscribeOptions) (reins.Subscription, error) {
+	if err := l.why(); err != nil {
+		return nil, err
+	}
+	l.f.mu.Lock()
+	defer l.f.mu.Unlock()
+	if l.f.refuse != nil {
+		return nil, l.f.refuse
+	}
+	for _, v := range l.f.views {
+		if v.lease == l && v.closed.Err() == nil {
+			return nil, reins.Errorf(reins.CodeBusy, "the lease has a subscription")
+		}
+	}
+	v := &fakeView{lease: l, window: cmp.Or(o.Window, 4), wake: make(chan struct{}, 1)}
+	v.closed, v.close = context.WithCancelCause(context.Background())
+	l.f.views = append(l.f.views, v)
+	return v, nil
+}
+
+// view waits for the n-th subscription, from 0.
+func (f *fake) view(t testing.TB, n int) *fakeView {
+	t.Helper()
+	var v *fakeView
+	until(t, "the subscription", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.views) > n {
+			v = f.views[n]
+		}
+		return v != nil
+	})
+	return v
+}
+
+// fakeView is a subscription whose producer is the test: it never waits for a
+// viewer, and keeps the newest frames that fit the window.
+type fakeView struct {
+	lease  *fakeLease
+	window int
+	wake   chan struct{}
+	closed context.Context // with why it ended
+	close  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	offered []reins.Update
+	skipped int
+	acks    []reins.FrameID
+	open    map[reins.FrameID]bool
+}
+
+func (v *fakeView) offer(u reins.Update) {
+	v.mu.Lock()
+	if u.Frame != nil {
+		if v.open == nil {
+			v.open = map[reins.FrameID]bool{}
+		}
+		v.open[u.Frame.ID] = true
+	}
+	if v.offered = append(v.offered, u); len(v.offered) > v.window {
+		v.offered = v.offered[1:]
+		v.skipped++
+	}
+	v.mu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (v *fakeView) Next(ctx context.Context) (reins.Update, error) {
+	for {
+		v.mu.Lock()
+		if len(v.offered) > 0 && v.closed.Err() == nil {
+			u := v.offered[0]
+			v.offered = v.offered[1:]
+			v.mu.Unlock()
+			return u, nil
+		}
+		v.mu.Unlock()
+		select {
+		case <-v.wake:
+		case <-v.closed.Done():
+			return reins.Update{}, context.Cause(v.closed)
+		case <-v.lease.done:
+			return reins.Update{}, v.lease.why()
+		case <-ctx.Done():
+			return reins.Update{}, reins.ContextError(ctx)
+		}
+	}
+}
+
+func (v *fakeView) Ack(id reins.FrameID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.acks = append(v.acks, id)
+	known := v.open[id]
+	delete(v.open, id)
+	return known
+}
+
+func (v *fakeView) acked() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.acks)
+}
+
+func (v *fakeView) Close() error {
+	v.close(reins.Errorf(reins.CodeInvalidState, "the subscription was closed"))
+	return nil
 }
 
 // Artifacts keeps bytes under "art_" and their kind.

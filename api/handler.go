@@ -129,6 +129,7 @@ func (h *Handler) routes() {
 	h.capabilityRoutes()
 	h.leaseRoutes()
 	h.operationRoutes()
+	h.viewRoutes()
 	h.artifactRoutes()
 	h.eventRoutes()
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

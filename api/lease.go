@@ -30,6 +30,7 @@ type lease struct {
 	there     time.Time // this one by the server's
 	timer     *time.Timer
 	ended     *reins.Error
+	watched   bool // a subscription of it was closed
 }
 
 var _ reins.Lease = (*lease)(nil)
@@ -341,20 +342,6 @@ func (l *lease) Release(ctx context.Context) error {
 
 func (l *lease) release(ctx context.Context) error {
 	return l.c.call(ctx, request{method: "DELETE", path: l.path(""), token: l.token, repeat: true}, nil)
-}
-
-// Subscribe implements [reins.Lease]. There is no live view over HTTP in this
-// version: it says so, for every lease.
-func (l *lease) Subscribe(context.Context, reins.SubscribeOptions) (reins.Subscription, error) {
-	if err := l.live(); err != nil {
-		return nil, err
-	}
-	if l.Authority().Binding.Role != reins.RoleHuman {
-		return nil, reins.Errorf(reins.CodeDenied, "only people's leases have a live view; an agent takes snapshots and screenshots").In(reins.PhaseAdmission)
-	}
-	err := reins.Errorf(reins.CodeNotReady, "there is no live view over HTTP; use snapshot and screenshot instead").Recover(reins.RecoverNone)
-	err.Capability, err.Retryable = "view", false
-	return nil, err
 }
 
 // Do implements [reins.Lease]. When ctx ends it tells the server and returns

@@ -89,6 +89,18 @@ func stream(h *Handler, rt route, media string, in, out reflect.Type, serve func
 	h.route(rt, func(c *call) error { return serve(c.r.Context(), c) })
 }
 
+// socket serves a route that becomes a WebSocket: in and out are its text
+// messages.
+func socket(h *Handler, rt route, in, out reflect.Type, serve func(context.Context, *call) error) {
+	op := h.describe(rt, reflect.TypeFor[Nothing](), out)
+	op.DefaultStatus = http.StatusSwitchingProtocols
+	op.Responses["101"] = op.Responses["200"]
+	delete(op.Responses, "200")
+	op.Responses["101"].Description = "it is a WebSocket now: messages of the server"
+	op.Extensions = map[string]any{"x-websocket-request": h.schema(in)}
+	h.route(rt, func(c *call) error { return serve(c.r.Context(), c) })
+}
+
 // route lets a request in that may do what rt is.
 func (h *Handler) route(rt route, serve func(*call) error) {
 	h.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
