@@ -154,6 +154,9 @@ func (r *resource) learnLocked(op *operation, res *reins.Result) {
 	}
 	tab := res.Tab.ID
 	if !op.verb.ReadOnly() {
+		if len(r.st.owner) > maxDocs {
+			clear(r.st.owner) // more than a browser can have: the driver makes them up
+		}
 		r.st.owner[tab] = op.lease.id
 	}
 	if r.spec.Scheduling != reins.PerTab || res.Snapshot == nil || inc.conn == nil || inc.conn.id() != op.on {

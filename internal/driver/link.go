@@ -51,16 +51,20 @@ type wire struct {
 	conn net.Conn
 	in   *bufio.Reader
 
-	mu sync.Mutex // of writing
+	writing chan struct{} // holds one thing while somebody writes
 }
 
 func newWire(conn net.Conn) *wire {
-	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), writing: make(chan struct{}, 1)}
 }
 
-// write sends a frame whole, in one call to the kernel where it fits: kind,
-// number of parts, ID, the length of each part, the parts.
-func (w *wire) write(f wireFrame) error {
+// write is writeWhile for what is to be sent in any case.
+func (w *wire) write(f wireFrame) error { return w.writeWhile(context.Background(), f) }
+
+// writeWhile sends a frame whole, in one call to the kernel where it fits: kind,
+// number of parts, ID, the length of each part, the parts. When ctx has ended before
+// its turn has come nothing of it is sent; a frame that has begun is not cut.
+func (w *wire) writeWhile(ctx context.Context, f wireFrame) error {
 	head := append(make([]byte, 0, 10+8*mostParts), f.kind, byte(len(f.parts)))
 	head = binary.BigEndian.AppendUint64(head, f.id)
 	for _, p := range f.parts {
@@ -68,8 +72,15 @@ func (w *wire) write(f wireFrame) error {
 	}
 	buffers := append(make(net.Buffers, 0, 1+mostParts), head)
 	buffers = append(buffers, f.parts...)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	select {
+	case w.writing <- struct{}{}:
+	case <-ctx.Done():
+		return errNotSent
+	}
+	defer func() { <-w.writing }()
+	if ctx.Err() != nil {
+		return errNotSent
+	}
 	_, err := buffers.WriteTo(w.conn)
 	return err
 }
@@ -154,6 +165,7 @@ type notice struct {
 	Ready    bool      `json:"ready,omitempty"`
 
 	sent []chan struct{} // closed when it is on its way to the parent
+	size int             // how many bytes it came in; 0 in the driver
 }
 
 // startMessage is what the child is started with.
@@ -205,6 +217,9 @@ func outcomeOf(f wireFrame) (outcome, error) {
 	if (o.Reply == nil) == (o.Error == nil) {
 		return o, fmt.Errorf("the reply has neither a result nor an error, or both")
 	}
+	if err := o.sane(); err != nil {
+		return o, err
+	}
 	if o.Reply != nil && o.Reply.Result.Snapshot != nil {
 		o.Reply.Result.Snapshot.Text = strings.ToValidUTF8(string(f.parts[3]), "\ufffd")
 	}
@@ -232,6 +247,7 @@ func socketPair() (parent, driver *os.File, err error) {
 type outbox struct {
 	mu      sync.Mutex
 	lines   []notice
+	bytes   int // of all lines
 	wake    chan struct{}
 	full    chan struct{} // closed when the bound is exceeded
 	overrun bool
@@ -254,14 +270,16 @@ func (o *outbox) put(n notice) bool {
 		return false
 	case last >= 0 && supersedes(n, o.lines[last]):
 		n.sent = append(n.sent, o.lines[last].sent...)
+		o.bytes += n.size - o.lines[last].size
 		o.lines[last] = n
 		return true
-	case len(o.lines) >= mostNotices:
+	case len(o.lines) >= mostNotices || o.bytes+n.size > mostWaiting:
 		o.overrun = true
 		close(o.full)
 		return false
 	}
 	o.lines = append(o.lines, n)
+	o.bytes += n.size
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -284,7 +302,7 @@ func (o *outbox) take(ctx context.Context) ([]notice, error) {
 	for {
 		o.mu.Lock()
 		lines := o.lines
-		o.lines = nil
+		o.lines, o.bytes = nil, 0
 		o.mu.Unlock()
 		if len(lines) > 0 {
 			return lines, nil

@@ -137,8 +137,8 @@ func (p *Process) receive(box *outbox) {
 			}
 			outcome <- f
 		case frameNotice:
-			var n notice
-			if len(f.parts) != 1 || json.Unmarshal(f.parts[0], &n) != nil || !box.put(n) {
+			n, err := noticeOf(f)
+			if err != nil || !box.put(n) {
 				return
 			}
 		default:
@@ -236,7 +236,7 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 }
 
 // errNotSent is of an order that did not leave.
-var errNotSent = errors.New("the link to the driver is closed")
+var errNotSent = errors.New("the order was not sent to the driver")
 
 // order sends an order and waits for its outcome, or the driver's end. The end
 // of ctx cancels it in the driver, which then settles it.
@@ -256,7 +256,10 @@ func (p *Process) order(ctx context.Context, o order) (outcome, error) {
 	if !open {
 		return outcome{}, errNotSent
 	}
-	if err := p.wire.write(wireFrame{kind: frameOrder, id: id, parts: [][]byte{body}}); err != nil {
+	if err := p.wire.writeWhile(ctx, wireFrame{kind: frameOrder, id: id, parts: [][]byte{body}}); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, id)
 		return outcome{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = p.wire.write(wireFrame{kind: frameCancel, id: id}) })
