@@ -78,7 +78,7 @@ func (s *spot) before() *standing { return &standing{Busy: s.Busy, Focus: s.Focu
 
 // pressSpot sends the pointer's events and makes sure that they landed.
 func (b *browser) pressSpot(ctx context.Context, x *action, settling *settling, s *spot, a reins.Click) error {
-	events, background := pointerEvents(s.x, s.y, a)
+	events, background := x.tab.pointerEvents(s.x, s.y, a)
 	if background {
 		x.fx.inBackground(b)
 	}
@@ -150,7 +150,7 @@ func (b *browser) landed(ctx context.Context, x *action, s *spot, a reins.Click)
 }
 
 // pointerEvents are a hover and a click, to leave in one write.
-func pointerEvents(px, py float64, a reins.Click) (events []cdp.Request, background bool) {
+func (t *tab) pointerEvents(px, py float64, a reins.Click) (events []cdp.Request, background bool) {
 	button, held := input.MouseButtonLeft, int64(1)
 	switch a.Button {
 	case "right":
@@ -163,7 +163,7 @@ func pointerEvents(px, py float64, a reins.Click) (events []cdp.Request, backgro
 		mods |= modifierBits[m]
 	}
 	event := func(kind input.DispatchMouseEventType, b input.MouseButton, buttons, count int64) cdp.Request {
-		return cdp.Prepare(input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		return t.mouse(input.DispatchMouseEventParams{
 			Type: kind, X: px, Y: py, Modifiers: mods, Button: b, Buttons: buttons, ClickCount: count,
 			PointerType: input.DispatchMouseEventPointerTypeMouse,
 		})

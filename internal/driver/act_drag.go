@@ -168,5 +168,5 @@ func (d *dragging) ended(err error) bool {
 func (d *dragging) letGo() {
 	d.b.disarm(d.from)
 	s := d.x.tab.pageSession()
-	s.SendAll(cdp.Prepare(input.CancelDragging, none), cdp.Prepare(input.DispatchMouseEvent, d.button(input.DispatchMouseEventTypeMouseReleased, 0)))
+	s.SendAll(cdp.Prepare(input.CancelDragging, none), d.x.tab.mouse(d.button(input.DispatchMouseEventTypeMouseReleased, 0)))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/cdp"
 )
 
 // hover moves the pointer onto an element and leaves it there. One that is
@@ -45,12 +46,31 @@ func moved(px, py float64, mods int64, held bool) input.DispatchMouseEventParams
 	return p
 }
 
+// mouse is an event of the pointer, in CSS pixels of the tab's viewport, as the
+// browser takes it: in pixels of the picture, and for a wheel with both distances
+// even when they are 0.
+func (t *tab) mouse(p input.DispatchMouseEventParams) cdp.Request {
+	scale := t.b.size().Scale
+	if scale > 0 {
+		p.X, p.Y = p.X*scale, p.Y*scale
+	}
+	if p.Type != input.DispatchMouseEventTypeMouseWheel {
+		return cdp.Prepare(input.DispatchMouseEvent, p)
+	}
+	return cdp.Request{Method: input.DispatchMouseEvent.Method, Params: struct {
+		input.DispatchMouseEventParams
+		DeltaX float64 `json:"deltaX"`
+		DeltaY float64 `json:"deltaY"`
+	}{p, p.DeltaX, p.DeltaY}}
+}
+
 // pointer sends one event of the pointer and waits until it was handled. On is
 // false when that led to a dialog or the end of the tab: the input is over.
-func (b *browser) pointer(ctx context.Context, x *action, event any) (on bool, err error) {
+func (b *browser) pointer(ctx context.Context, x *action, event input.DispatchMouseEventParams) (on bool, err error) {
 	guarded, release := x.tab.guard(ctx)
 	defer release()
-	if err = x.tab.pageSession().Call(guarded, input.DispatchMouseEvent.Method, event, nil); err == nil {
+	sent := x.tab.mouse(event)
+	if err = x.tab.pageSession().Call(guarded, sent.Method, sent.Params, nil); err == nil {
 		return true, nil
 	}
 	if ctx.Err() != nil {
@@ -126,12 +146,8 @@ func (b *browser) wheel(ctx context.Context, x *action, d *document, s scrolledI
 	case "bottom":
 		a.Y = far
 	}
-	turn := struct {
-		input.DispatchMouseEventParams
-		DeltaX float64 `json:"deltaX"` // both are wanted, even when they are 0
-		DeltaY float64 `json:"deltaY"`
-	}{moved(at.x, at.y, 0, false), a.X, a.Y}
-	turn.Type = input.DispatchMouseEventTypeMouseWheel
+	turn := moved(at.x, at.y, 0, false)
+	turn.Type, turn.DeltaX, turn.DeltaY = input.DispatchMouseEventTypeMouseWheel, a.X, a.Y
 	if _, err := b.pointer(ctx, x, turn); err != nil {
 		return err
 	}

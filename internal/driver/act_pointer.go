@@ -30,17 +30,9 @@ func (b *browser) rawPointer(ctx context.Context, x *action, a reins.Pointer) er
 		}
 		event.Button, event.ClickCount = input.MouseButton(cmp.Or(a.Button, "left")), int64(max(a.Count, 1))
 	case "wheel":
-		event.Type = input.DispatchMouseEventTypeMouseWheel
+		event.Type, event.DeltaX, event.DeltaY = input.DispatchMouseEventTypeMouseWheel, a.DX, a.DY
 	}
-	var sent any = event
-	if a.Kind == "wheel" { // which has to name both, and the type leaves out a zero
-		sent = struct {
-			input.DispatchMouseEventParams
-			DeltaX float64 `json:"deltaX"`
-			DeltaY float64 `json:"deltaY"`
-		}{event, a.DX, a.DY}
-	}
-	_, err := b.pointer(ctx, x, sent)
+	_, err := b.pointer(ctx, x, event)
 	return err
 }
 

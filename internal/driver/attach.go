@@ -96,6 +96,7 @@ func (b *browser) attached(v target.EventAttachedToTarget) {
 	s := b.conn.Session(id, func(e cdp.Event) { t.onEvent(e) })
 	t.session, t.ready = s, false
 	t.main.session = s
+	b.recastLocked(t)
 	b.mu.Unlock()
 	b.work.Go(func() { b.mend(t, s) })
 	b.emitHandover()
@@ -117,6 +118,7 @@ func (b *browser) mend(t *tab, s *cdp.Session) {
 	}
 	b.mu.Lock()
 	t.ready = false
+	b.shrinkLocked(t)
 	t.main.eachLocked(func(f *frame) { f.leaveLocked() })
 	b.mu.Unlock()
 	b.session.Send(target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: target.SessionID(s.ID())})
@@ -135,6 +137,7 @@ func (b *browser) newTabLocked(info *target.Info) *tab {
 		b: b, id: b.nextTabIDLocked(), target: info.TargetID, url: cmp.Or(info.URL, blankPage), title: titleOf(info),
 		frames: map[proto.FrameID]*frame{}, orphans: map[proto.FrameID]*document{}, ended: make(chan struct{}),
 		guards: map[*guard]struct{}{}, watchers: map[*watcher]struct{}{},
+		laying: laying{out: b.viewport},
 	}
 	t.main = &frame{tab: t, id: proto.FrameID(info.TargetID), url: info.URL}
 	t.frames[t.main.id] = t.main
@@ -228,12 +231,7 @@ func (b *browser) overrides(whole bool) []cdp.Request {
 		cdp.Prepare(webauthn.Enable, webauthn.EnableParams{EnableUI: new(false)}), // keys are asked for in vain (ACT-9)
 		cdp.Prepare(page.SetPrerenderingAllowed, page.SetPrerenderingAllowedParams{IsAllowed: false}),
 	)
-	if b.settings.Width > 0 && b.settings.Height > 0 {
-		// A session's second override that equals its first is not passed on, so
-		// it is cleared first: another session may have undone it.
-		requests = append(requests, cdp.Prepare(emulation.ClearDeviceMetricsOverride, none), cdp.Prepare(emulation.SetDeviceMetricsOverride, b.metrics(int64(b.settings.Width), int64(b.settings.Height))))
-	}
-	return requests
+	return append(requests, b.resizeRequests()...)
 }
 
 // detached handles the end of a page's session.

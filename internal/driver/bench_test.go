@@ -80,7 +80,7 @@ func BenchmarkClick(b *testing.B) {
 func BenchmarkClickFloor(b *testing.B) {
 	tb := benchPage(b, benchForm)
 	s := tb.tabNow().pageSession()
-	events, _ := pointerEvents(200, 20, reins.Click{})
+	events, _ := tb.tabNow().pointerEvents(200, 20, reins.Click{})
 	for b.Loop() {
 		for _, p := range s.SendAll(events...) {
 			if err := p.Wait(context.Background(), nil); err != nil {

@@ -24,9 +24,8 @@ type browser struct {
 	session  *cdp.Session // the browser session: tabs attach through it
 	settings Settings
 	version  *protobrowser.GetVersionResult
-	emit     func(Event)    // must not block; called in order
-	tell     func(Handover) // returns when the parent has it
-	telling  sync.Mutex     // held while a handover is told, so that the newest is told last; before mu
+	mouth
+	telling sync.Mutex // held while a handover is told, so that the newest is told last; before mu
 
 	mu        sync.Mutex
 	live      bool     // everything that was there before is attached
@@ -40,6 +39,9 @@ type browser struct {
 	waiters   []chan struct{}       // closed at the next change
 	passes    map[string]string     // origin to the header that answers it (NAV-5)
 	asking    bool                  // whether the browser itself answers
+	viewport  reins.Viewport        // of all tabs
+	cast      *casting              // nil while there is none
+	casts     uint64                // number of the newest
 
 	views  views  // what snapshots showed; has a lock of its own
 	habits habits // what pages ask for by themselves; has a lock of its own
@@ -228,6 +230,9 @@ func (b *browser) removeLocked(t *tab) {
 	}
 	b.tabs = slices.Delete(b.tabs, at, at+1)
 	t.endLocked()
+	if b.cast != nil && b.cast.tab == t {
+		b.endCastLocked()
+	}
 	for fx := range b.effects {
 		fx.closed = append(fx.closed, t.id)
 	}

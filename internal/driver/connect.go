@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/target"
 
+	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/internal/cdp"
 )
 
@@ -20,18 +21,29 @@ type pipes struct {
 	fromBrowser, toBrowser *os.File
 }
 
-// connect takes the browser over and models what is open in it. tell is given
-// the handover whenever it changes, and returns once it is safe to rely on it:
-// when the process is killed then, the parent has it (DRV-2).
-func connect(ctx context.Context, p pipes, settings Settings, prev Handover, emit func(Event), tell func(Handover)) (*browser, error) {
+// mouth is what a browser tells its parent by.
+type mouth struct {
+	emit func(Event) // must not block; called in order
+	// tell is given the handover whenever it changes, and returns once it is safe
+	// to rely on it: when the process is killed then, the parent has it (DRV-2).
+	tell func(Handover)
+	film *film
+}
+
+// connect takes the browser over and models what is open in it.
+func connect(ctx context.Context, p pipes, settings Settings, prev Handover, to mouth) (*browser, error) {
 	conn, version, err := cdp.TakeOver(ctx, p.fromBrowser, p.toBrowser, cdp.Options{Message: settings.Message}, settings.Connection)
 	if err != nil {
 		return nil, err
 	}
 	b := &browser{
-		conn: conn, settings: settings, version: version, emit: emit, tell: tell,
+		conn: conn, settings: settings, version: version, mouth: to,
 		downloads: map[string]*download{}, effects: map[*effects]struct{}{}, hung: make(chan struct{}),
 		lastTab: prev.Numbers.Tab, lastDoc: prev.Numbers.Document,
+	}
+	b.viewport = reins.Viewport{Width: settings.Width, Height: settings.Height, Scale: settings.Scale}
+	if prev.Viewport != (reins.Viewport{}) {
+		b.viewport = prev.Viewport
 	}
 	if err := b.start(ctx, prev); err != nil {
 		conn.Close()
@@ -170,6 +182,9 @@ func (b *browser) handover() Handover {
 		h.Selected = b.previous.Selected
 	}
 	h.Numbers = Numbers{b.lastTab, b.lastDoc}
+	if b.viewport.Revision > 0 {
+		h.Viewport = b.viewport
+	}
 	return h
 }
 

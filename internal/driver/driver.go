@@ -16,6 +16,9 @@ type Options struct {
 	// Events is called in order, from one goroutine, until the process is
 	// reaped; it must return soon.
 	Events func(Event)
+	// Frames is called for each frame of a screencast, in order, from one
+	// goroutine, until the process is reaped; it must return at once.
+	Frames func(CastFrame)
 }
 
 // Settings hold for the life of one connection.
@@ -27,9 +30,10 @@ type Settings struct {
 	Downloads  string                 `json:"downloads"`          // path inside the cell
 	Download   int64                  `json:"download,omitempty"` // bound of the downloads under way, bytes; 0 is none
 	Navigation reins.NavigationPolicy `json:"navigation"`         // wording only; the cell's policies hold
-	Width      int                    `json:"width"`              // viewport, CSS pixels
+	Width      int                    `json:"width"`              // viewport, CSS pixels, until SetViewport sets another
 	Height     int                    `json:"height"`
 	Scale      float64                `json:"scale"`
+	Frame      int64                  `json:"frame,omitempty"` // bound of one picture of a screencast, bytes; 4 MiB when 0 (FRM-6)
 	Engine     reins.Engine           `json:"engine"`
 	Locale     string                 `json:"locale"`
 	UserAgent  string                 `json:"user_agent,omitempty"` // empty: an ordinary Chromium's of its version
@@ -43,6 +47,8 @@ type Handover struct {
 	Pages    []string `json:"pages,omitempty"`
 	Selected string   `json:"selected,omitempty"` // target ID of the selected tab, which stays so
 	Numbers  Numbers  `json:"numbers"`
+
+	Viewport reins.Viewport `json:"viewport,omitzero"` // that was set; zero when none was
 }
 
 // Numbers are those of the newest tab and document that a driver has named.
@@ -69,6 +75,7 @@ type Command struct {
 	Redact      redact.Set        // what must not be in the reply
 	Credentials []Credential      // from now on, in the place of those before; nil changes nothing (NAV-5)
 	Above       Numbers           // first name all there is anew, above these: it was started for nobody, who gets it knew other names (CELL-11)
+	Watched     bool              // somebody looks on: an "acting" event says where it acts, before it does
 }
 
 // Credential is the header by which one origin is answered that asks for a user
@@ -120,11 +127,18 @@ type Saved struct {
 
 // Event tells the parent what happened in the browser.
 type Event struct {
-	Kind  string    `json:"kind"` // "tab_opened", "tab_closed", "tab_updated", "tab_selected", "page_crashed", "dialog", "dialog_closed", "download", "discarded"
+	Kind  string    `json:"kind"` // "tab_opened", "tab_closed", "tab_updated", "tab_selected", "page_crashed", "dialog", "dialog_closed", "download", "discarded", "acting"
 	Tab   reins.Tab `json:"tab"`
 	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action; for "discarded", a file to delete unread
 	Note  string    `json:"note,omitempty"`
 
 	Lease    string          `json:"lease,omitempty"`    // whose action began the download; empty when none did
 	Download *reins.Download `json:"download,omitempty"` // how it ended
+
+	// Where an action that is watched acts, in CSS pixels of its tab's viewport:
+	// the element, and the point that the pointer goes to. At most one event for
+	// an action; none for one that has no place.
+	Box *reins.Box `json:"box,omitempty"`
+	X   float64    `json:"x,omitempty"`
+	Y   float64    `json:"y,omitempty"`
 }

@@ -23,6 +23,9 @@ func (t *tab) onEvent(e cdp.Event) {
 		return
 	}
 	switch e.Method {
+	case page.ScreencastFrame.Method:
+		t.filmed(e)
+		return
 	case target.AttachedToTarget.Method:
 		if v, ok := cdp.Is(e, target.AttachedToTarget); ok {
 			t.attachedFrame(e.Session, v)
@@ -269,7 +272,10 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	if f != t.main {
 		return
 	}
-	t.crashed = false
+	if t.crashed {
+		t.crashed = false
+		t.b.recastLocked(t)
+	}
 	t.heard = heard{}
 	t.chooser = nil
 	t.title = "" // asked for when it is parsed

@@ -168,11 +168,11 @@ func connectTo(tb testing.TB, c *chromium, s Settings, prev Handover) *testBrows
 	b := &testBrowser{chromium: c}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	model, err := connect(ctx, c.copies(tb), s, prev, b.record, func(h Handover) {
+	model, err := connect(ctx, c.copies(tb), s, prev, mouth{emit: b.record, film: newFilm(), tell: func(h Handover) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.last = h
-	})
+	}})
 	if err != nil {
 		tb.Fatal(err)
 	}

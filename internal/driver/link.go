@@ -27,6 +27,7 @@ const (
 	frameCancel  = 'c'
 	frameOutcome = 'r'
 	frameNotice  = 'n'
+	frameCast    = 'f' // a picture of a screencast
 )
 
 const (
@@ -38,6 +39,9 @@ const (
 // partBounds are how large the parts of a frame may be: JSON, a picture or
 // paper, the picture for a model, text.
 var partBounds = [mostParts]uint64{mostJSON, mostBlob, mostBlob, mostJSON}
+
+// castBounds are those of a frame of a screencast, of which several may wait.
+var castBounds = [mostParts]uint64{64 << 10, 16 << 20}
 
 // wireFrame is one message on the link; the number is that of the order it is about.
 type wireFrame struct {
@@ -103,8 +107,12 @@ func readFrame(r io.Reader) (wireFrame, error) {
 	if _, err := io.ReadFull(r, sizes[:8*int(head[1])]); err != nil {
 		return f, unexpected(err)
 	}
+	bounds := partBounds
+	if f.kind == frameCast {
+		bounds = castBounds
+	}
 	for i := range int(head[1]) {
-		p, err := readPart(r, binary.BigEndian.Uint64(sizes[8*i:]), partBounds[i])
+		p, err := readPart(r, binary.BigEndian.Uint64(sizes[8*i:]), bounds[i])
 		if err != nil {
 			return f, err
 		}
@@ -139,7 +147,7 @@ func unexpected(err error) error {
 
 // order is a Command on the link.
 type order struct {
-	Action      json.RawMessage   `json:"action"`
+	Action      json.RawMessage   `json:"action,omitempty"`
 	Lease       string            `json:"lease,omitempty"`
 	Files       map[string]string `json:"files,omitempty"`
 	Ask         bool              `json:"ask,omitempty"`
@@ -148,11 +156,16 @@ type order struct {
 	Redact      redact.Set        `json:"redact,omitempty"`
 	Above       Numbers           `json:"above,omitzero"`
 	Credentials []Credential      `json:"credentials,omitempty"`
+	Watched     bool              `json:"watched,omitempty"`
+
+	View *viewOrder `json:"view,omitempty"` // in the place of all the others
 }
 
-// outcome is what comes back for an order, before the blobs.
+// outcome is what comes back for an order, before the blobs: one of the first
+// three.
 type outcome struct {
 	Reply *Reply       `json:"reply,omitempty"`
+	View  *viewed      `json:"view,omitempty"`
 	Error *reins.Error `json:"error,omitempty"`
 
 	Numbers Numbers `json:"numbers"` // what it names is not above these
@@ -184,6 +197,8 @@ func (o outcome) frame(id uint64) (wireFrame, error) {
 	}
 	parts := [][]byte{body, nil, nil, text}
 	switch {
+	case o.View != nil && o.View.Frame != nil:
+		parts[1] = o.View.Frame.JPEG
 	case o.Reply == nil:
 	case o.Reply.Picture != nil:
 		parts[1], parts[2] = o.Reply.Picture.Data, o.Reply.Picture.Model
@@ -214,8 +229,14 @@ func outcomeOf(f wireFrame) (outcome, error) {
 	if err := json.Unmarshal(f.parts[0], &o); err != nil {
 		return o, err
 	}
-	if (o.Reply == nil) == (o.Error == nil) {
-		return o, fmt.Errorf("the reply has neither a result nor an error, or both")
+	set := 0
+	for _, is := range []bool{o.Reply != nil, o.View != nil, o.Error != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return o, fmt.Errorf("the outcome has %d of a result, a view and an error, want 1", set)
 	}
 	if err := o.sane(); err != nil {
 		return o, err
@@ -224,6 +245,8 @@ func outcomeOf(f wireFrame) (outcome, error) {
 		o.Reply.Result.Snapshot.Text = strings.ToValidUTF8(string(f.parts[3]), "\ufffd")
 	}
 	switch {
+	case o.View != nil && o.View.Frame != nil:
+		o.View.Frame.JPEG = f.parts[1]
 	case o.Reply == nil:
 	case o.Reply.Picture != nil:
 		o.Reply.Picture.Data, o.Reply.Picture.Model = f.parts[1], f.parts[2]

@@ -119,9 +119,13 @@ func (d *server) run(ctx context.Context, doors pipes, start startMessage) error
 	broke := make(chan error, 1)
 	go func() { broke <- d.serve(working) }()
 	go d.sendNotices(working)
-	b, err := connect(ctx, doors, start.Settings, start.Previous,
-		func(e Event) { d.box.put(notice{Event: &e}) },
-		func(h Handover) { d.tell(ctx, h) })
+	film := newFilm()
+	go film.play(working, d.show)
+	b, err := connect(ctx, doors, start.Settings, start.Previous, mouth{
+		emit: func(e Event) { d.box.put(notice{Event: &e}) },
+		tell: func(h Handover) { d.tell(ctx, h) },
+		film: film,
+	})
 	if err != nil {
 		return err
 	}
@@ -213,8 +217,7 @@ func (d *server) accept(ctx context.Context, f wireFrame) error {
 }
 
 func (d *server) work(ctx context.Context, id uint64, o order) {
-	reply, err := d.perform(ctx, o)
-	result := outcome{Reply: reply}
+	result, err := d.perform(ctx, o)
 	if err != nil {
 		result = outcome{Error: reins.AsError(err)}
 	}
@@ -235,19 +238,33 @@ func (d *server) work(ctx context.Context, id uint64, o order) {
 	}
 }
 
-func (d *server) perform(ctx context.Context, o order) (*Reply, error) {
-	action, err := reins.DecodeAction(o.Action)
-	if err != nil {
-		return nil, err
-	}
+func (d *server) perform(ctx context.Context, o order) (outcome, error) {
 	d.mu.Lock()
 	b := d.browser
 	d.mu.Unlock()
 	if b == nil {
-		return nil, reins.Errorf(reins.CodeNotReady, "the driver is not connected yet").In(reins.PhaseConnect)
+		return outcome{}, reins.Errorf(reins.CodeNotReady, "the driver is not connected yet").In(reins.PhaseConnect)
 	}
-	return b.do(ctx, Command{Action: action, Lease: o.Lease, Files: o.Files,
-		Ask: o.Ask, Into: o.Into, Secret: o.Secret, Redact: o.Redact, Above: o.Above, Credentials: o.Credentials})
+	if o.View != nil {
+		v, err := b.view(ctx, *o.View)
+		return outcome{View: &v}, err
+	}
+	action, err := reins.DecodeAction(o.Action)
+	if err != nil {
+		return outcome{}, err
+	}
+	reply, err := b.do(ctx, Command{Action: action, Lease: o.Lease, Files: o.Files,
+		Ask: o.Ask, Into: o.Into, Secret: o.Secret, Redact: o.Redact, Above: o.Above, Credentials: o.Credentials, Watched: o.Watched})
+	return outcome{Reply: reply}, err
+}
+
+// show sends one frame of a screencast.
+func (d *server) show(f CastFrame) error {
+	w, err := f.wire()
+	if err != nil {
+		return err
+	}
+	return d.wire.write(w)
 }
 
 // sendNotices sends what is queued, as it comes.

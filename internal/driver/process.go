@@ -41,7 +41,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, err
 	}
 	ready := make(chan struct{})
-	go p.follow(o.Events, ready)
+	go p.follow(o, ready)
 	select {
 	case <-ready:
 		return p, nil
@@ -89,30 +89,30 @@ func spawn(ctx context.Context, o Options) (*Process, error) {
 }
 
 // follow reads the link, closes ready when the driver is connected, and cleans
-// up when the process is gone. Notices have a goroutine of their own: whoever
-// takes them may be waiting for an outcome.
-func (p *Process) follow(events func(Event), ready chan struct{}) {
+// up when the process is gone. Notices and frames have a goroutine of their own
+// each: whoever takes them may be waiting for an outcome.
+func (p *Process) follow(o Options, ready chan struct{}) {
 	defer close(p.done)
 	box := newOutbox()
-	told := make(chan struct{})
+	frames := make(chan CastFrame, mostFrames)
+	var told sync.WaitGroup
 	ended, end := context.WithCancel(context.Background())
-	go func() {
-		defer close(told)
-		p.hand(ended, box, events, ready)
-	}()
+	told.Go(func() { p.hand(ended, box, o.Events, ready) })
+	told.Go(func() { play(frames, o.Frames) })
 	go func() { // what another process still holds of the link ends nothing
 		<-p.child.Done()
 		_ = p.wire.conn.SetReadDeadline(time.Now().Add(closeGrace))
 	}()
-	p.receive(box)
+	p.receive(box, frames)
+	close(frames)
 	p.child.Stop(context.Background(), closeGrace) // without its link it is of no use
 	end()
-	<-told
+	told.Wait()
 	p.wire.conn.Close()
 }
 
 // receive hands out what comes until the link breaks.
-func (p *Process) receive(box *outbox) {
+func (p *Process) receive(box *outbox, frames chan<- CastFrame) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -140,6 +140,16 @@ func (p *Process) receive(box *outbox) {
 			n, err := noticeOf(f)
 			if err != nil || !box.put(n) {
 				return
+			}
+		case frameCast:
+			picture, err := castFrameOf(f)
+			if err != nil {
+				return
+			}
+			select {
+			case frames <- picture:
+			default:
+				return // nobody sends so many
 			}
 		default:
 			return
@@ -219,7 +229,10 @@ func (p *Process) Do(ctx context.Context, c Command) (*Reply, error) {
 		return nil, err
 	}
 	result, err := p.order(ctx, order{Action: action, Lease: c.Lease, Files: c.Files,
-		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above, Credentials: c.Credentials})
+		Ask: c.Ask, Into: c.Into, Secret: c.Secret, Redact: c.Redact, Above: c.Above, Credentials: c.Credentials, Watched: c.Watched})
+	if err == nil && result.View != nil {
+		err = errors.New("an action was answered with a view")
+	}
 	if err == nil && c.Above != (Numbers{}) {
 		p.delivered(ctx, result.Numbers.Tab) // none of them has a name of before
 	}

@@ -365,6 +365,16 @@ func FuzzOutcome(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(wireOf(f, good))
+	picture, err := CastFrame{Cast: 1, Number: 2, JPEG: []byte("jpeg")}.wire()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(wireOf(f, picture))
+	seen, err := outcome{View: &viewed{Frame: &CastFrame{JPEG: []byte("jpeg")}}}.frame(8)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(wireOf(f, seen))
 	f.Add(wireOf(f, wireFrame{kind: frameOutcome, parts: [][]byte{[]byte("{}"), nil, nil, nil}}))
 	f.Add([]byte("r\x01\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Add([]byte("r\xff\x00\x00\x00\x00\x00\x00\x00\x01"))
@@ -377,10 +387,20 @@ func FuzzOutcome(f *testing.F) {
 			t.Errorf("%q was read as what is written %q", b, again)
 		}
 		o, err := outcomeOf(got)
-		if err == nil && (o.Reply == nil) == (o.Error == nil) {
+		if set := btoi(o.Reply != nil) + btoi(o.Error != nil) + btoi(o.View != nil); err == nil && set != 1 {
 			t.Errorf("%q: taken as %+v", b, o)
 		}
+		if f, err := castFrameOf(got); err == nil && (f.Number == 0 || len(f.JPEG) > 16<<20) {
+			t.Errorf("%q: taken as %+v", b, f)
+		}
 	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // DRV-3: what is above a bound of the link is refused before memory is taken
@@ -396,6 +416,7 @@ func TestFrameBounds(t *testing.T) {
 		{"cut in the lengths", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00", io.ErrUnexpectedEOF},
 		{"cut before a part", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02", io.ErrUnexpectedEOF},
 		{"cut in a large part", "r\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x20\x00\x00xx", io.ErrUnexpectedEOF},
+		{"a picture above its bound", "f\x02\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x01", nil},
 		{"nothing", "", io.EOF},
 	} {
 		_, err := readFrame(strings.NewReader(c.in))

@@ -95,9 +95,9 @@ func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (fram
 	// Encoding is most of the work. Where the picture is small the browser may
 	// spend less of it, for a third more bytes.
 	f.OptimizeForSpeed = new(!a.FullPage)
-	density := 1.0
-	if s := b.settings.Scale; s > 0 {
-		density = s
+	size, density := b.size(), 1.0
+	if size.Scale > 0 {
+		density = size.Scale
 	}
 	if !a.FullPage && a.Ref == "" && (density == 1 || a.Scale == "device") {
 		return f, nil // the viewport as it is: no clip, for which the browser would lay the page out anew
@@ -112,7 +112,7 @@ func (b *browser) shot(ctx context.Context, x *action, a reins.Screenshot) (fram
 	}
 	view := metrics.CSSVisualViewport
 	// What the browser tells of the viewport leaves scroll bars out.
-	width, height := max(view.ClientWidth, float64(b.settings.Width)), max(view.ClientHeight, float64(b.settings.Height))
+	width, height := max(view.ClientWidth, float64(size.Width)), max(view.ClientHeight, float64(size.Height))
 	clip := &page.Viewport{X: view.PageX, Y: view.PageY, Width: width, Height: height, Scale: 1}
 	switch {
 	case a.Ref != "":

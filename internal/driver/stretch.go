@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/reins-browser/reins/internal/cdp"
@@ -22,15 +21,15 @@ const framePaints = time.Second
 // once is taken without, and that is said.
 func (b *browser) stretch(ctx context.Context, x *action, f framing) (restore func()) {
 	restore = func() {}
-	t := x.tab
-	if f.CaptureBeyondViewport == nil || !*f.CaptureBeyondViewport || len(t.sessions()) < 2 || b.settings.Width == 0 || b.settings.Height == 0 {
+	t, v := x.tab, b.size()
+	if f.CaptureBeyondViewport == nil || !*f.CaptureBeyondViewport || len(t.sessions()) < 2 || v.Width == 0 || v.Height == 0 {
 		return restore
 	}
 	width, height := math.Ceil(f.Clip.X+f.Clip.Width), math.Ceil(f.Clip.Y+f.Clip.Height)
-	if width <= float64(b.settings.Width) && height <= float64(b.settings.Height) {
+	if width <= float64(v.Width) && height <= float64(v.Height) {
 		return restore
 	}
-	if max(width, height)*max(b.settings.Scale, 1) > pictureSide {
+	if max(width, height)*max(v.Scale, 1) > pictureSide {
 		x.note("the page is too large to have its frames of other sites painted all at once; some may be blank")
 		return restore
 	}
@@ -42,20 +41,11 @@ func (b *browser) stretch(ctx context.Context, x *action, f framing) (restore fu
 	if d.eval(ctx, "() => [scrollX, scrollY]", &at) != nil || len(at) != 2 {
 		return restore
 	}
-	s := t.pageSession()
-	s.Send(emulation.SetDeviceMetricsOverride.Method, b.metrics(max(int64(width), int64(b.settings.Width)), max(int64(height), int64(b.settings.Height))))
+	back := b.resize(t, max(int(width), v.Width), max(int(height), v.Height))
 	b.painted(ctx, t)
 	return func() {
-		s.Send(emulation.SetDeviceMetricsOverride.Method, b.metrics(int64(b.settings.Width), int64(b.settings.Height)))
+		back()
 		d.startEval("(x, y) => scrollTo({ left: x, top: y, behavior: 'instant' })", true, []any{at[0], at[1]})
-	}
-}
-
-// metrics are the viewport of a tab.
-func (b *browser) metrics(width, height int64) emulation.SetDeviceMetricsOverrideParams {
-	return emulation.SetDeviceMetricsOverrideParams{
-		Width: width, Height: height, DeviceScaleFactor: b.settings.Scale,
-		ScreenWidth: int64(b.settings.Width), ScreenHeight: int64(b.settings.Height),
 	}
 }
 

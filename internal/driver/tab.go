@@ -41,6 +41,7 @@ type tab struct {
 	acted         time.Time    // when the last action on it ended
 	dialogs       int          // dialogs that its document has opened
 	dismissed     int          // dialogs that were answered for the page so far
+	laying        laying       // for the viewport
 
 	journal journal // has a lock of its own
 	heard   heard   // of the goroutine that handles events only

@@ -30,6 +30,8 @@ var (
 	scriptMove string
 	//go:embed js/secret.js
 	scriptSecret string
+	//go:embed js/view.js
+	scriptView string
 	//go:embed js/world.js
 	scriptWorld string
 )
@@ -38,7 +40,7 @@ var (
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
 var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSpecial +
-	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptWorld + "})();"
+	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptView + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.
 const worldName = "reins"
