@@ -58,7 +58,7 @@ func TestOrderCancelledBeforeItIsSent(t *testing.T) {
 			t.Errorf("%d orders wait", len(p.waiting))
 		}
 		far.conn.Close()
-		p.receive(newOutbox())
+		p.receive(newOutbox(), nil)
 		<-outcomes
 	})
 }

@@ -63,6 +63,9 @@ func (p *Process) view(ctx context.Context, o viewOrder) (viewed, error) {
 	default:
 	}
 	result, err := p.order(ctx, order{View: &o})
+	if cancelled := reins.ContextError(ctx); cancelled != nil {
+		return viewed{}, cancelled
+	}
 	switch {
 	case err != nil:
 		p.child.Kill() // a link that broke is not used again

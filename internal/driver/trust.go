@@ -37,6 +37,8 @@ func noticeOf(f wireFrame) (notice, error) {
 		return n, fmt.Errorf("an event with a name above the bound of %d bytes", mostName)
 	case n.Handover != nil && !n.Handover.Numbers.sane():
 		return n, fmt.Errorf("a handover with numbers that nothing can have")
+	case n.Handover != nil && n.Handover.Viewport != (reins.Viewport{}) && checkViewport(n.Handover.Viewport) != nil:
+		return n, fmt.Errorf("a handover with a viewport that nobody can have set")
 	}
 	return n, nil
 }
@@ -48,6 +50,9 @@ func (o outcome) sane() error {
 	}
 	if !o.Numbers.sane() {
 		return fmt.Errorf("numbers that nothing can have")
+	}
+	if o.View != nil && o.View.Frame != nil {
+		return o.View.Frame.sane()
 	}
 	if o.Reply == nil {
 		return nil
@@ -61,6 +66,14 @@ func (o outcome) sane() error {
 		if !nameBounded(t) {
 			return fmt.Errorf("a tab with a name above the bound of %d bytes", mostName)
 		}
+	}
+	return nil
+}
+
+// sane is what is wrong with a frame, or nil.
+func (f CastFrame) sane() error {
+	if len(f.Tab) > mostName || f.TooLarge < 0 || f.Width < 0 || f.Height < 0 || f.Width > pictureSide || f.Height > pictureSide {
+		return fmt.Errorf("a frame of %d by %d pixels of tab %.40q", f.Width, f.Height, f.Tab)
 	}
 	return nil
 }

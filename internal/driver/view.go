@@ -110,5 +110,5 @@ func castFrameOf(w wireFrame) (CastFrame, error) {
 	if f.Number == 0 || f.Number != w.id || (f.TooLarge > 0) != (len(f.JPEG) == 0) {
 		return f, fmt.Errorf("frame %d of a cast contradicts itself", w.id)
 	}
-	return f, nil
+	return f, f.sane()
 }
