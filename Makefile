@@ -6,7 +6,7 @@ AS     := $(CURDIR)/scripts/as-user
 TESTS  ?= ./...
 FLAGS  ?=
 
-.PHONY: help run test lint bench bench-tasks build setup setup-tests cover fuzz
+.PHONY: help run test lint bench bench-tasks build setup setup-tests cover fuzz examples
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ lint: ## formatting, vet, staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+examples: ## build and test the adapters for Go agent libraries, each a module of its own
+	@scripts/examples
 
 bench: setup build ## measure every verb through MCP against the floor, as ratios
 	$(GO) build -o bin/reins-bench ./internal/bench

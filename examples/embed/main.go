@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,15 +88,28 @@ func policy() reins.Hooks {
 		// After the queue and before any effect: the place for a durable record
 		// of the attempt, and for a no.
 		BeforeOperation: func(_ context.Context, op reins.Operation) error {
-			if nav, ok := op.Action.(reins.Navigate); ok && forbidden.MatchString(nav.URL) {
-				return reins.Errorf(reins.CodeDenied, "agents keep out of /admin").Recover(reins.RecoverAskPerson)
+			if op.Authority.Binding.Role != reins.RoleAgent || !forbidden.MatchString(address(op.Action)) {
+				return nil
 			}
-			return nil
+			return reins.Errorf(reins.CodeDenied, "agents keep out of /admin").Recover(reins.RecoverAskPerson)
 		},
 		Audit: func(r reins.Record) {
-			log.Info("audit", "actor", r.Actor, "action", r.Action, "outcome", r.Outcome, "code", r.Code)
+			who := cmp.Or(r.Actor, "the runtime") // whose own doings have records too: "start"
+			log.Info("audit", "actor", who, "action", r.Action, "outcome", r.Outcome, "code", r.Code)
 		},
 	}
+}
+
+// address is where an action says that it leads. A click may lead anywhere: what
+// nobody may see, the site itself has to refuse, or the network door (EgressPolicy).
+func address(a reins.Action) string {
+	switch a := a.(type) {
+	case reins.Navigate:
+		return a.URL
+	case reins.OpenTab:
+		return a.URL
+	}
+	return ""
 }
 
 // walk is the story, a step a method.

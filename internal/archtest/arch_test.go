@@ -36,6 +36,7 @@ var floors = map[string]int{
 	"internal/hostdir":    2,
 	"internal/store":      2,
 	"mcp":                 2,
+	"toolset":             2,
 	"api":                 2,
 	"viewer":              2,
 	"cell/process":        3,
@@ -51,7 +52,7 @@ var floors = map[string]int{
 }
 
 // kits are for tests only: production code never imports them.
-var kits = []string{"internal/archtest", "cell/celltest", "reinstest"}
+var kits = []string{"internal/archtest", "cell/celltest", "reinstest", "toolset/toolsettest"}
 
 // pairs are imports between floors that are forbidden although they go down.
 var pairs = [][2]string{
