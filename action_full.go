@@ -139,7 +139,8 @@ func (Console) isAction() {}
 func (Network) isAction() {}
 func (PDF) isAction()     {}
 
-const maxDistance = 1_000_000 // CSS pixels that one action moves or scrolls
+// MaxDistance is how many CSS pixels one action moves or scrolls at most.
+const MaxDistance = 1_000_000
 
 func checkModifiers(modifiers []string) error {
 	for _, m := range modifiers {
@@ -156,8 +157,8 @@ func checkModifiers(modifiers []string) error {
 // checkDistance refuses what no page is as long as, and what is not a number.
 func checkDistance(field string, x, y float64) error {
 	for _, v := range []float64{x, y} {
-		if !(v >= -maxDistance && v <= maxDistance) {
-			return Errorf(CodeInvalidInput, "%s takes -%d to %d CSS pixels", field, maxDistance, maxDistance)
+		if !(v >= -MaxDistance && v <= MaxDistance) {
+			return Errorf(CodeInvalidInput, "%s takes -%d to %d CSS pixels", field, MaxDistance, MaxDistance)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -32,12 +33,16 @@ func (l *lease) admit(call reins.Call, cancel context.CancelCauseFunc) (op *oper
 		if refused := op.refusedLocked(s, op.admitted); err == nil && refused != nil {
 			err = refused
 		}
+		if err == nil {
+			err = op.unwatchedLocked()
+		}
 		if err != nil {
 			return
 		}
 		req := r.requestLocked(op)
 		req.Lease, req.Watch = l.id, op.progress != nil
 		if op.entry, err = s.queue.Push(req); err == nil {
+			op.mergeLocked(s)
 			s.ops[op] = struct{}{}
 		}
 	})
@@ -74,12 +79,10 @@ func (r *resource) requestLocked(op *operation) queue.Request {
 	case reins.GetControl, reins.RequestControl, reins.RenewControl, reins.ReleaseControl, reins.StopAgents,
 		reins.RequestHuman, reins.AnswerHuman:
 		return queue.Request{Place: queue.Past}
-	case reins.Pointer:
-		req := queue.Request{Place: queue.OnTab, Tab: tab}
-		if a.Kind == "move" {
-			req.Coalesce = "move " + string(tab) // OPS-3
-		}
-		return req
+	case reins.SetViewport:
+		return queue.Request{Place: queue.Alone}
+	case reins.Pointer, reins.Touch:
+		return queue.Request{Place: queue.OnTab, Tab: tab, Coalesce: coalesce(a)}
 	case reins.CloseTab:
 		switch {
 		case a.Force:
@@ -94,6 +97,45 @@ func (r *resource) requestLocked(op *operation) queue.Request {
 	}
 	return queue.Request{Place: queue.OnTab, Tab: tab}
 }
+
+// coalesce names the events of which the latest one is enough when they wait directly
+// behind each other (OPS-3): moves, and turns of a wheel, whose distances add up; see
+// [operation.mergeLocked].
+func coalesce(a reins.Action) string {
+	switch a := a.(type) {
+	case reins.Pointer:
+		if a.Kind == "move" || a.Kind == "wheel" {
+			return a.Kind + " " + string(a.Tab) + " " + strings.Join(a.Modifiers, " ")
+		}
+	case reins.Touch:
+		if a.Kind == "move" {
+			return "touch " + string(a.Tab)
+		}
+	}
+	return ""
+}
+
+// mergeLocked adds to a turn of a wheel those whose place in the queue it has just
+// taken.
+func (op *operation) mergeLocked(s *state) {
+	a, ok := op.action.(reins.Pointer)
+	if !ok || a.Kind != "wheel" {
+		return
+	}
+	for old := range s.ops {
+		if phase, _ := s.queue.Outcome(old.entry); phase != queue.Superseded || old.merged || old.lease != op.lease {
+			continue
+		}
+		old.merged = true
+		if before, ok := old.action.(reins.Pointer); ok && before.Kind == "wheel" {
+			a.DX, a.DY = cut(a.DX+before.DX), cut(a.DY+before.DY)
+		}
+	}
+	op.action = a
+}
+
+// cut keeps a distance to what one action may have.
+func cut(d float64) float64 { return max(min(d, reins.MaxDistance), -reins.MaxDistance) }
 
 // knowsLocked refuses what rests on tab IDs, refs or a focus that belong to an
 // earlier connection (TAB-1, TAB-2).

@@ -113,10 +113,12 @@ func (r *resource) did(action string, began time.Time, err error) {
 	if e := reins.AsError(err); e != nil {
 		rec.Outcome, rec.Code, rec.Detail = reins.OutcomeFailed, e.Code, e.Message
 	}
-	r.mu.Lock()
-	rec.Incarnation, rec.Revision = r.st.count, r.st.attachment.Revision
-	r.mu.Unlock()
-	r.gen.audit.send(r.secrets.hideRecord(rec))
+	r.update(func(s *state) {
+		rec.Incarnation, rec.Revision = s.count, s.attachment.Revision
+		rec = r.secrets.hideRecord(rec)
+		s.toldLocked(rec)
+	})
+	r.gen.audit.send(rec)
 }
 
 // passed takes one decision of the incarnation's egress door.

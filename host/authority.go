@@ -207,6 +207,7 @@ func (r *resource) endLocked(s *state, g *grant, cause *reins.Error) {
 func (r *resource) fenceLeaseLocked(s *state, l *lease, cause *reins.Error) {
 	l.ended = cause
 	close(l.done)
+	r.leaveViewLocked(s, l, cause)
 	r.departLocked(s, l, cause)
 	r.cancelLocked(s, cause, func(op *operation) bool { return op.lease == l })
 }
@@ -290,7 +291,11 @@ func (r *resource) acquire(g *grant) (*lease, error) {
 		if g.lease != nil {
 			r.fenceLeaseLocked(s, g.lease, errEnded(reasonReplaced))
 		}
-		l = &lease{r: r, grant: g, id: capability.NewID(capability.KindLease), done: make(chan struct{}), calls: make(chan struct{}, maxCalls)}
+		l = &lease{
+			r: r, grant: g, id: capability.NewID(capability.KindLease), since: time.Now(),
+			done: make(chan struct{}), calls: make(chan struct{}, maxCalls),
+		}
+		s.view.people++
 		l.seen = r.connectionLocked()
 		l.told = l.seen // names of this connection are good, whoever told them
 		g.lease = l

@@ -110,9 +110,9 @@ func (b *body) connect(ctx context.Context, conn *connection, previous driver.Ha
 		Settings: driver.Settings{
 			Connection: conn.number, Message: l.Message, Memory: l.DriverMemory, Tabs: l.Tabs,
 			Downloads: cellDownloads, Download: l.ArtifactBytesResource, Navigation: s.Navigation,
-			Width: width, Height: height, Scale: 1, Engine: s.Engine, Locale: s.Locale,
+			Width: width, Height: height, Scale: 1, Frame: int64(l.FrameBytes), Engine: s.Engine, Locale: s.Locale,
 		},
-		Events: conn.hear,
+		Events: conn.hear, Frames: conn.frame,
 	})
 	if err != nil {
 		return err

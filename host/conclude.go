@@ -18,10 +18,12 @@ import (
 // and downloads become artifacts, and what only the host knows is added.
 func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *connection, reply *driver.Reply) (*reins.Result, error) {
 	res := &reply.Result
-	op.target = res.Target
-	if res.Tab != nil {
-		op.tab = res.Tab.ID
-	}
+	op.r.update(func(*state) { // who watches reads them
+		op.target = res.Target
+		if res.Tab != nil {
+			op.tab = res.Tab.ID
+		}
+	})
 	op.takeDownloads(ctx, inc, res, reply.Downloads)
 	if reply.Picture != nil {
 		if err := op.keepPicture(ctx, res, reply.Picture); err != nil {
@@ -229,6 +231,8 @@ func mark(line string) string {
 func (r *resource) happened(conn *connection, e driver.Event) {
 	owner := ""
 	r.update(func(s *state) {
+		conn.noteLocked(e)
+		r.actingLocked(s, e)
 		if e.Kind == "tab_selected" || e.Tab.Selected {
 			r.showLocked(s, conn, e.Tab.ID)
 		}
@@ -249,6 +253,8 @@ func (r *resource) happened(conn *connection, e driver.Event) {
 		return
 	case e.Kind == "download":
 		r.tellLater(owner, ended(e))
+	case e.Kind == "acting":
+		return
 	}
 	r.publish(reins.Event{Kind: "tab", Detail: strings.TrimSpace(e.Kind + " " + string(e.Tab.ID))})
 }

@@ -162,6 +162,8 @@ func (op *operation) inside(ctx context.Context) (*reins.Result, error) {
 		res, err = op.requestHuman(ctx, a)
 	case reins.AnswerHuman:
 		res, err = op.answerHuman(a)
+	case reins.SetViewport:
+		res, err = op.setViewport(ctx, a)
 	default:
 		return op.artifacts(ctx)
 	}

@@ -90,7 +90,7 @@ func TestControlPassedOn(t *testing.T) {
 		ada, third := w.lease(t, personOf(key1)), w.lease(t, carl())
 		other, running := busyBob(t, w)
 		r.update(func(s *state) { // ada holds a button too; in serial order hers would wait for bob's
-			ada.input.held = map[string]reins.Pointer{"right": {Tab: "t1", Kind: "down", Button: "right"}}
+			ada.input.held = map[string]pressed{"right": {"t1", reins.Pointer{Tab: "t1", Kind: "up", Button: "right"}}}
 		})
 		asked := start(ada, reins.Call{Action: reins.RequestControl{}})
 		pending(t, asked)

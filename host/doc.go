@@ -24,6 +24,12 @@
 // the last check, under the same lock. The verbs of control and an agent's request
 // for a person run past the queue.
 //
+// Whoever watches has a subscription. Their pictures are one screencast for each
+// incarnation, from the first viewer to the last (projector); package frames says who
+// gets which, under the resource's lock, so that no picture goes out after the end of
+// authority. What one does for the picture of all, its size and its refresh, goes
+// through the queue.
+//
 // # Locks
 //
 // A resource is one struct with one lock, one function that changes it

@@ -110,6 +110,8 @@ type fakeLink struct {
 	done  chan struct{}
 	err   error
 	above driver.Numbers // as a command told
+
+	camera camera
 }
 
 func (w *world) drive(ctx context.Context, o driver.Options) (link, error) {

@@ -57,6 +57,7 @@ type incarnation struct {
 	tries   int           // how many failed
 	ending  bool          // its folders are going: no new saves
 	died    bool          // it ended by itself, not because somebody said so
+	broken  *reins.Error  // why its view failed for good (FRM-9)
 }
 
 // ensureLocked returns the incarnation there is, or begins the next one.
@@ -119,6 +120,9 @@ func (inc *incarnation) stopLocked(s *state, cause *reins.Error) bool {
 	s.control.End(cause)
 	inc.r.forgetInputLocked(s, "")
 	inc.r.cancelLocked(s, cause, func(op *operation) bool { return op.verb.NeedsBrowser() })
+	if !inc.started.IsZero() {
+		inc.r.endViewsLocked(s, cause)
+	}
 	return true
 }
 
@@ -130,6 +134,7 @@ func (inc *incarnation) start() (err error) {
 		return err
 	}
 	inc.connects = inc.first.number
+	inc.dress(inc.ctx, inc.first)
 	return inc.announce(inc.first)
 }
 
@@ -164,7 +169,7 @@ func (inc *incarnation) inherit() error {
 	if err != nil {
 		return err
 	}
-	inc.first.hear(driver.Event{Kind: "tab_selected", Tab: reins.Tab{ID: reply.Result.Selected}})
+	inc.first.renamed(reply.Result.Tabs, reply.Result.Selected)
 	return inc.body.own(inc)
 }
 

@@ -15,6 +15,7 @@ type lease struct {
 	grant *grant
 	id    string
 	done  chan struct{} // closed when it has ended
+	since time.Time     // when it was acquired
 
 	ended *reins.Error // why, once it has ended
 	keys  queue.Keys[*reins.Result]
@@ -27,6 +28,7 @@ type lease struct {
 	observed uint64 // the last takeover before its last snapshot (CTL-7)
 
 	input input
+	sub   *subscription // its live view; nil when it has none (FRM-1)
 
 	calls chan struct{} // open hook calls of its operations, late ones included
 	late  int           // those left behind; guarded by the lock of the host's calls
@@ -167,20 +169,4 @@ func (l *lease) Renew(ctx context.Context) (time.Time, error) {
 		expires = g.expires
 	})
 	return expires, err
-}
-
-// Subscribe implements [reins.Lease]. This version has no live view yet: it
-// says so, for every lease.
-func (l *lease) Subscribe(context.Context, reins.SubscribeOptions) (reins.Subscription, error) {
-	l.r.mu.Lock()
-	defer l.r.mu.Unlock()
-	if err := l.liveLocked(time.Now()); err != nil {
-		return nil, err
-	}
-	if l.grant.binding.Role != reins.RoleHuman {
-		return nil, reins.Errorf(reins.CodeDenied, "only people's leases have a live view; an agent takes snapshots and screenshots").In(reins.PhaseAdmission)
-	}
-	err := reins.Errorf(reins.CodeNotReady, "this runtime has no live view; use snapshot and screenshot instead").Recover(reins.RecoverNone)
-	err.Capability, err.Retryable = "view", false
-	return nil, err
 }

@@ -31,7 +31,11 @@ type operation struct {
 	tab    reins.TabID // what it is for, or was on
 	named  bool        // its caller named the tab
 
-	begun bool // guarded by the resource's lock: an effect may have happened
+	begun bool        // guarded by the resource's lock: an effect may have happened
+	box   *reins.Box  // likewise: where it acts, once that is known
+	where reins.TabID // likewise: in which tab
+
+	merged bool // likewise: a later turn of the wheel has its distance
 }
 
 // Do implements [reins.Lease]: the one way to a browser.
@@ -187,6 +191,9 @@ func (op *operation) perform(ctx context.Context) (*reins.Result, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, op.limit(), reins.Errorf(reins.CodeTimeout,
 		"%s did not end within %s and was stopped", op.verb, op.limit()).In(reins.PhaseAction))
 	defer stop()
+	if op.verb == reins.VerbRefresh {
+		return op.refresh(ctx, inc)
+	}
 	reply, err := op.act(ctx, inc, conn)
 	if err != nil {
 		return nil, err
@@ -385,11 +392,13 @@ func (op *operation) settle(res *reins.Result, err error) (*reins.Result, error)
 		if res != nil {
 			r.learnLocked(op, res)
 		}
+		rec := r.secrets.hideRecord(op.record(err))
 		if op.class == reins.ClassRawInput {
-			op.tallyLocked(op.record(err))
-		} else {
-			r.gen.audit.send(r.secrets.hideRecord(op.record(err)))
+			op.tallyLocked(rec)
+			return
 		}
+		r.gen.audit.send(rec)
+		op.didLocked(s, rec)
 	})
 	close(op.settled)
 	return res, err
@@ -433,5 +442,8 @@ func (op *operation) record(err error) reins.Record {
 
 // command is what the driver is asked to do.
 func (op *operation) command(files map[string]string) driver.Command {
-	return driver.Command{Action: op.action, Lease: op.lease.id, Files: files, Redact: op.r.secrets.all()}
+	op.r.mu.Lock()
+	watched := len(op.r.st.view.subs) > 0 && op.class != reins.ClassRawInput
+	op.r.mu.Unlock()
+	return driver.Command{Action: op.action, Lease: op.lease.id, Files: files, Redact: op.r.secrets.all(), Watched: watched}
 }

@@ -34,6 +34,12 @@ type link interface {
 	Err() error
 	Handover() driver.Handover
 	Kill()
+
+	StartCast(context.Context, driver.Cast) (cast uint64, err error)
+	StopCast(context.Context) error
+	AckFrame(ctx context.Context, cast, number uint64) error
+	Capture(context.Context, driver.Cast) (driver.CastFrame, error)
+	SetViewport(context.Context, reins.Viewport) error
 }
 
 // door is the egress proxy of one incarnation ([egress.Proxy]).

@@ -15,13 +15,13 @@ import (
 // letGo bounds the release of what nobody holds any more (INP-2).
 const letGo = 2 * time.Second
 
-// owed is a button that is down in the page and that nobody holds any more. Whoever
+// owed is what is down in the page and that nobody holds any more. Whoever
 // took it from its holder releases it, unless somebody presses it meanwhile: then
 // it is theirs to let go.
 type owed struct {
-	button string
-	down   reins.Pointer // where it is
-	from   *lease        // who held it
+	what string
+	down pressed
+	from *lease // who held it
 }
 
 // oweLocked takes from a lease what it holds, and returns what is owed for it:
@@ -48,12 +48,12 @@ func (r *resource) oweAllLocked(s *state) (debts []*owed) {
 	return debts
 }
 
-func heldLocked(s *state, button string) bool {
+func heldLocked(s *state, what string) bool {
 	for _, g := range s.grants {
 		if g.lease == nil {
 			continue
 		}
-		if _, yes := g.lease.input.held[button]; yes {
+		if _, yes := g.lease.input.held[what]; yes {
 			return true
 		}
 	}
@@ -63,10 +63,10 @@ func heldLocked(s *state, button string) bool {
 // forgetInputLocked drops what is held and owed where nothing can be released any
 // more: on one tab, or, when none is named, in the whole browser (LSE-5).
 func (r *resource) forgetInputLocked(s *state, tab reins.TabID) {
-	gone := func(down reins.Pointer) bool { return tab == "" || down.Tab == tab }
+	gone := func(down pressed) bool { return tab == "" || down.tab == tab }
 	for _, g := range s.grants {
 		if g.lease != nil {
-			maps.DeleteFunc(g.lease.input.held, func(_ string, down reins.Pointer) bool { return gone(down) })
+			maps.DeleteFunc(g.lease.input.held, func(_ string, down pressed) bool { return gone(down) })
 		}
 	}
 	maps.DeleteFunc(s.owed, func(_ string, o *owed) bool { return gone(o.down) })
@@ -127,7 +127,7 @@ func (r *resource) releaseLocked(s *state, debts []*owed, told func(time.Time, e
 	return true
 }
 
-// letGo pays debts. It is bounded, and nobody's call ends it: a button that stays
+// letGo pays debts. It is bounded, and nobody's call ends it: a key that stays
 // down would be in everybody's way.
 func (r *resource) letGo(inc *incarnation, debts []*owed) error {
 	ctx, cancel := context.WithTimeout(inc.ctx, letGo)
@@ -150,8 +150,8 @@ func (r *resource) letGo(inc *incarnation, debts []*owed) error {
 			close(s.releasing)
 			s.releasing = nil
 			for _, o := range debts {
-				if again && !heldLocked(s, o.button) {
-					s.owed[o.button] = o
+				if again && !heldLocked(s, o.what) {
+					s.owed[o.what] = o
 				}
 			}
 		})
@@ -164,7 +164,7 @@ func (r *resource) letGo(inc *incarnation, debts []*owed) error {
 // takeOwed takes those of debts that are still owed, for a release that the caller
 // is to make: until it has closed releasing, nothing begins that acts on the page,
 // so that a press cannot change places with the release of one before it.
-func (r *resource) takeOwed(ctx context.Context, debts []*owed) (ups []reins.Pointer, err error) {
+func (r *resource) takeOwed(ctx context.Context, debts []*owed) (ups []reins.Action, err error) {
 	for {
 		if err := r.awaitReleased(ctx); err != nil {
 			return nil, err
@@ -175,9 +175,9 @@ func (r *resource) takeOwed(ctx context.Context, debts []*owed) (ups []reins.Poi
 				return
 			}
 			for _, o := range debts {
-				if s.owed[o.button] == o {
-					delete(s.owed, o.button)
-					ups = append(ups, reins.Pointer{Tab: o.down.Tab, Kind: "up", X: o.down.X, Y: o.down.Y, Button: o.down.Button})
+				if s.owed[o.what] == o {
+					delete(s.owed, o.what)
+					ups = append(ups, o.down.up)
 				}
 			}
 			if len(ups) > 0 {
@@ -187,17 +187,25 @@ func (r *resource) takeOwed(ctx context.Context, debts []*owed) (ups []reins.Poi
 		if busy {
 			continue
 		}
-		for i := range ups { // what is still down after it
-			for _, later := range ups[i+1:] {
-				ups[i].Buttons |= buttonBits[cmp.Or(later.Button, "left")]
-			}
-		}
-		return ups, nil
+		return withButtons(ups), nil
 	}
 }
 
-// release sends events that release buttons. A page that is gone needs none.
-func (c *connection) release(ctx context.Context, ups []reins.Pointer) error {
+// withButtons tells each release of a button which ones are still down after it.
+func withButtons(ups []reins.Action) []reins.Action {
+	bits := 0
+	for i, up := range slices.Backward(ups) {
+		if p, ok := up.(reins.Pointer); ok {
+			p.Buttons = bits
+			ups[i] = p
+			bits |= buttonBits[cmp.Or(p.Button, "left")]
+		}
+	}
+	return ups
+}
+
+// release sends events that release what is down. A page that is gone needs none.
+func (c *connection) release(ctx context.Context, ups []reins.Action) error {
 	var errs []error
 	for _, up := range ups {
 		if _, err := c.link.Do(ctx, driver.Command{Action: up}); reins.CodeOf(err) != reins.CodeInvalidState {
@@ -246,10 +254,16 @@ func (op *operation) leaveHeld(inc *incarnation) {
 	default:
 		return
 	}
+	op.r.releaseAll(inc, op)
+}
+
+// releaseAll releases everything that is held, for an operation that is about to
+// change what it is held on.
+func (r *resource) releaseAll(inc *incarnation, op *operation) {
 	var debts []*owed
 	var others []*operation
-	op.r.update(func(s *state) {
-		debts = op.r.oweAllLocked(s)
+	r.update(func(s *state) {
+		debts = r.oweAllLocked(s)
 		others = inFlightLocked(s, debts, op)
 	})
 	if len(debts) == 0 {
@@ -262,7 +276,7 @@ func (op *operation) leaveHeld(inc *incarnation) {
 			_ = awaitClosed(ctx, other.settled)
 		}
 	}
-	op.r.notReleased(time.Now(), op.r.letGo(inc, debts)) // what the verb does ends it all the same
+	r.notReleased(time.Now(), r.letGo(inc, debts)) // what the verb does ends it all the same
 }
 
 // showLocked notes which tab is shown. When it is another one than before,

@@ -42,7 +42,8 @@ type state struct {
 	control    control.Control
 	handoffs   control.Handoffs
 	takeover   takeover
-	owed       map[string]*owed // buttons that are down and that nobody holds any more
+	view       view
+	owed       map[string]*owed // what is down and nobody holds any more
 	releasing  chan struct{}    // closed when the release on its way has ended; nil: there is none
 	inc        *incarnation     // starting, running or ending; nil when there is none
 	count      uint64           // incarnations so far
@@ -77,6 +78,7 @@ func newResource(g *generation, reg reins.Registration, made bool) *resource {
 		owed:       map[string]*owed{},
 		docs:       map[string]reins.TabID{},
 		takeover:   takeover{seen: signature{availability: reins.Disconnected}},
+		view:       newView(l),
 		queue: queue.New(queue.Options{
 			PerTab: reg.Spec.Scheduling == reins.PerTab, PerLease: l.Queue, Total: total,
 			AtOnce: l.TabsAtOnce, Selected: r.selectedLocked,
@@ -96,6 +98,7 @@ func (r *resource) update(f func(*state)) {
 	r.st.control.Pass(now)
 	f(&r.st)
 	r.followControl(&r.st, now)
+	r.followView(&r.st)
 	if r.st.life != before {
 		r.st.since = now
 		detail := ""

@@ -25,21 +25,28 @@ type connection struct {
 	meeting chan struct{}
 	met     bool
 
-	mu  sync.Mutex // guards inc, and selected as well until there is one
+	mu  sync.Mutex // guards inc, and what is told of tabs as well until there is one
 	inc *incarnation
 
 	// Guarded by the resource's lock.
 	selected   reins.TabID
-	deliberate bool // killed by the ladder: not a failure (QUI-2)
+	tabs       []reins.Tab // in the order in which they were opened
+	dialogs    map[reins.TabID]reins.Dialog
+	page       uint64 // grows with each change of these two
+	fitted     uint64 // revision of the viewport that it has (VPT-1)
+	deliberate bool   // killed by the ladder: not a failure (QUI-2)
 }
 
 // hear takes what the driver tells, for the connection's owner. Until there is
-// one, all that matters is which tab it will find selected.
+// one, all that matters is which tabs it will find.
 func (c *connection) hear(e driver.Event) {
 	c.mu.Lock()
 	inc := c.inc
-	if inc == nil && (e.Kind == "tab_selected" || e.Tab.Selected) {
-		c.selected = e.Tab.ID
+	if inc == nil {
+		c.noteLocked(e)
+		if e.Kind == "tab_selected" || e.Tab.Selected {
+			c.selected = e.Tab.ID
+		}
 	}
 	c.mu.Unlock()
 	if inc != nil {
@@ -52,9 +59,25 @@ func (c *connection) own(inc *incarnation) {
 	c.mu.Lock()
 	defer c.mu.Unlock() // what is heard meanwhile comes after
 	c.inc = inc
-	if c.selected != "" {
-		inc.r.happened(c, driver.Event{Kind: "tab_opened", Tab: reins.Tab{ID: c.selected, Selected: true}})
+	if c.selected == "" {
+		return
 	}
+	tab := reins.Tab{ID: c.selected, Selected: true}
+	for _, t := range c.tabs {
+		if t.ID == c.selected {
+			tab = t
+			tab.Selected = true
+		}
+	}
+	inc.r.happened(c, driver.Event{Kind: "tab_opened", Tab: tab})
+}
+
+// renamed takes the tabs of a driver that nobody owns yet by their new names.
+func (c *connection) renamed(tabs []reins.Tab, selected reins.TabID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tabs, c.dialogs, c.selected = tabs, nil, selected
+	c.page++
 }
 
 func (c *connection) id() connectionID { return connectionID{c.inc.number, c.number} }
@@ -168,6 +191,7 @@ func (inc *incarnation) reconnect() {
 		inc.retry(err)
 		return
 	}
+	inc.dress(inc.ctx, conn)
 	inc.r.update(func(*state) {
 		inc.conn, inc.refused = conn, nil
 		inc.broadcastLocked()

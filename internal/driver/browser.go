@@ -207,11 +207,6 @@ func (b *browser) tellLocked(kind string, t *tab) {
 	b.emit(Event{Kind: kind, Tab: t.infoLocked()})
 }
 
-// tellNotedLocked emits an event about t with a word on it.
-func (b *browser) tellNotedLocked(kind string, t *tab, note string) {
-	b.emit(Event{Kind: kind, Tab: t.infoLocked(), Note: note})
-}
-
 // listLocked describes the open tabs, left to right.
 func (b *browser) listLocked() []reins.Tab {
 	out := make([]reins.Tab, 0, len(b.tabs))

@@ -59,7 +59,7 @@ func (t *tab) dialogOpened(s *cdp.Session, v page.EventJavascriptDialogOpening) 
 		}
 	}
 	t.interruptLocked(errDialog(t, d))
-	t.b.tellNotedLocked("dialog", t, d.kind)
+	t.b.emit(Event{Kind: "dialog", Tab: t.infoLocked(), Note: d.kind, Dialog: d.describe()})
 	t.b.changedLocked()
 }
 

@@ -132,6 +132,8 @@ type Event struct {
 	Saved *Saved    `json:"saved,omitempty"` // a download that ended after its action; for "discarded", a file to delete unread
 	Note  string    `json:"note,omitempty"`
 
+	Dialog *reins.Dialog `json:"dialog,omitempty"` // that opened
+
 	Lease    string          `json:"lease,omitempty"`    // whose action began the download; empty when none did
 	Download *reins.Download `json:"download,omitempty"` // how it ended
 
