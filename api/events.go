@@ -236,6 +236,9 @@ func (h *Handler) sendEvents(_ context.Context, c *call) error {
 		over := feed.ended() && !h.stopping() // before the last look
 		list, next, more := feed.read(at)
 		for _, e := range list {
+			if !c.who.sees(e.Key.ID) {
+				continue
+			}
 			if gone = out.send(eventChange, feed.id(e.number+1), e.Event); gone != nil {
 				break
 			}

@@ -28,6 +28,9 @@ type Options struct {
 	// another code. It is asked for every request but those that come with a
 	// capability's token and no key. It may be called concurrently.
 	Authenticate func(*http.Request) (Identity, error)
+	// Keeper, when not nil, adds what a server keeps besides: API keys, links for
+	// people, the audit trail.
+	Keeper Keeper
 	// Peer is what the door observes of who sent a request, for participants
 	// without a key. Nil is the address of the connection's other end.
 	Peer func(*http.Request) string
@@ -54,6 +57,13 @@ type Identity struct {
 	Name    string
 	Admin   bool
 	Project string
+	// Resource, when not empty, is the only one of the project that there is for
+	// this caller.
+	Resource string
+	// Holds, when not nil, makes this a caller whose leases the server keeps (see
+	// [Handler.Adopt]): it names no token, and the leases that Holds reports are
+	// the only ones it may use.
+	Holds func(lease string) bool
 	// Ended, when not nil, is closed when the key is no longer good; streams
 	// that it opened end then.
 	Ended <-chan struct{}
@@ -63,6 +73,9 @@ type Identity struct {
 func (i Identity) may(project string) bool {
 	return i.Admin || i.Project != "" && i.Project == project
 }
+
+// sees reports whether there is a resource of its project for the identity.
+func (i Identity) sees(resource string) bool { return i.Resource == "" || i.Resource == resource }
 
 // Handler serves a runtime. It is safe for concurrent use. Close it when the
 // server has been told to stop, before its Shutdown is waited for: streams would
@@ -132,6 +145,9 @@ func (h *Handler) routes() {
 	h.viewRoutes()
 	h.artifactRoutes()
 	h.eventRoutes()
+	if h.o.Keeper != nil {
+		h.keeperRoutes()
+	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, reins.Errorf(reins.CodeNotFound, "there is nothing at this address for %.20q; /docs lists what is", r.Method))
 	})
@@ -184,6 +200,9 @@ func (h *Handler) admit(rt route, w http.ResponseWriter, r *http.Request) (*call
 	}
 	c.who = who
 	if project := r.PathValue("project"); project != "" && !who.may(unsegment(project)) {
+		return nil, errOtherProject()
+	}
+	if resource := r.PathValue("resource"); resource != "" && !who.sees(unsegment(resource)) {
 		return nil, errOtherProject()
 	}
 	return c, nil

@@ -78,6 +78,10 @@ func again(answer any) (any, error) {
 		return nil, reins.Errorf(reins.CodeConflict, "this key has made capability %s, whose token is shown once; revoke it and use a new key", made.ID).
 			With("capability", made.ID).In(reins.PhaseAdmission)
 	}
+	if made, ok := answer.(NewKey); ok {
+		return nil, reins.Errorf(reins.CodeConflict, "this idempotency key has made API key %s, whose token is shown once; revoke it and use a new one", made.ID).
+			With("key", made.ID).In(reins.PhaseAdmission)
+	}
 	return answer, nil
 }
 
@@ -119,6 +123,10 @@ func (t *keyTable) run(id keyID, k *keyed, serve func() (any, error)) (answer an
 // kept is what is remembered of an answer: never a token (CAP-4).
 func kept(answer any) any {
 	if made, ok := answer.(reins.Capability); ok {
+		made.Token = ""
+		return made
+	}
+	if made, ok := answer.(NewKey); ok {
 		made.Token = ""
 		return made
 	}

@@ -108,6 +108,12 @@ func errUnauthorized() *reins.Error {
 // its capability's, and the caller one who may use it.
 func (c *call) held() (*held, error) {
 	l := c.h.leases.find(c.path("lease"))
+	if l != nil && c.who.Holds != nil {
+		if !c.who.Holds(l.id) {
+			return nil, errUnauthorized()
+		}
+		return l, nil
+	}
 	if l == nil || !l.hash.Matches(token(c.r)) {
 		return nil, errUnauthorized()
 	}
@@ -174,14 +180,27 @@ func (h *Handler) acquire(ctx context.Context, c *call, in AcquireForm) (LeaseSt
 	if err != nil {
 		return LeaseState{}, err
 	}
-	a := lease.Authority()
-	l := &held{
-		lease: lease, id: a.LeaseID, hash: capability.Sum(t), binding: a.Binding,
-		changed: make(chan struct{}), calls: map[string]context.CancelCauseFunc{},
-	}
-	h.issued.add(a.CapabilityID, a.Binding.Project)
+	l := newHeld(lease, capability.Sum(t))
+	h.issued.add(lease.Authority().CapabilityID, l.binding.Project)
 	h.leases.add(l)
 	return l.state(), nil
+}
+
+func newHeld(lease reins.Lease, hash capability.Hash) *held {
+	a := lease.Authority()
+	return &held{
+		lease: lease, id: a.LeaseID, hash: hash, binding: a.Binding,
+		changed: make(chan struct{}), calls: map[string]context.CancelCauseFunc{},
+	}
+}
+
+// Adopt takes in a lease that the server acquired for a caller it knows by other
+// means: only an identity whose Holds reports it may use it, no token does. Renewed
+// is to be called after each renewal, so that those who follow the lease are told.
+func (h *Handler) Adopt(lease reins.Lease) (state func() LeaseState, renewed func()) {
+	l := newHeld(lease, capability.Hash{})
+	h.leases.add(l)
+	return l.state, l.tell
 }
 
 // tell wakes those who follow the lease.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/reins-browser/reins"
@@ -25,6 +26,7 @@ func (h *Handler) resourceRoutes() {
 		summary: "List a project's resources", about: "With what their browsers are doing, ordered by ID."},
 		func(ctx context.Context, c *call, _ Nothing) (ResourceList, error) {
 			all, err := h.runtime.List(ctx, c.path("project"))
+			all = slices.DeleteFunc(all, func(i reins.ResourceInfo) bool { return !c.who.sees(i.Key.ID) })
 			return ResourceList{all}, err
 		})
 	handle(h, route{method: "GET", path: resourcePath, id: "show", tag: "resources",

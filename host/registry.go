@@ -13,27 +13,83 @@ import (
 
 // Register implements [reins.Runtime] (RES-1, RES-2, RES-6).
 func (h *Host) Register(_ context.Context, reg reins.Registration) (reins.Registration, error) {
+	made, err := h.name(&reg)
+	if err != nil {
+		return reins.Registration{}, err
+	}
+	g, reg, err := h.complete(reg)
+	if err != nil {
+		return reins.Registration{}, err
+	}
+	return g.register(reg, made)
+}
+
+// name gives a registration an ID where it has none. One of the form that only the
+// runtime makes (RES-6) is refused, unless there is such a resource.
+func (h *Host) name(reg *reins.Registration) (made bool, _ error) {
+	reg.Created = time.Time{}
+	if reg.Key.ID == "" {
+		reg.Key.ID = capability.NewID(capability.KindResource)
+		return true, nil
+	}
+	if !capability.IsID(capability.KindResource, reg.Key.ID) {
+		return false, nil
+	}
+	_, err := h.Open(context.Background(), reg.Key)
+	if reins.CodeOf(err) == reins.CodeNotFound {
+		return false, reins.Errorf(reins.CodeInvalidInput,
+			"resource ID %q has the form of those the runtime makes; choose another or leave it empty", reg.Key.ID)
+	}
+	return true, err
+}
+
+// Prepare completes a registration as [Host.Register] would, with an ID where it
+// has none, and registers nothing: for a program that keeps registrations durably
+// and has to know, before it keeps one, that [Host.Restore] will take it. Whatever
+// Register refuses is refused here, but for what changes meanwhile.
+func (h *Host) Prepare(reg reins.Registration) (reins.Registration, error) {
+	if _, err := h.name(&reg); err != nil {
+		return reins.Registration{}, err
+	}
+	g, reg, err := h.complete(reg)
+	if err != nil {
+		return reins.Registration{}, err
+	}
+	g.mu.Lock()
+	old := g.resources[reg.Key]
+	err = g.roomLocked(reg.Key)
+	g.mu.Unlock()
+	if old != nil {
+		return old.same(reg)
+	}
+	return shown(reg), err
+}
+
+// Restore registers what an earlier generation had, by the word of the program that
+// kept it: as [Host.Register], but an ID that the runtime once made is one again,
+// and Created stays.
+func (h *Host) Restore(reg reins.Registration) (reins.Registration, error) {
+	g, reg, err := h.complete(reg)
+	if err != nil {
+		return reins.Registration{}, err
+	}
+	return g.register(reg, capability.IsID(capability.KindResource, reg.Key.ID))
+}
+
+// complete fills a registration in and checks it.
+func (h *Host) complete(reg reins.Registration) (*generation, reins.Registration, error) {
 	g, err := h.current()
 	if err != nil {
-		return reins.Registration{}, err
+		return nil, reg, err
 	}
-	made := reg.Key.ID == ""
-	if made {
-		reg.Key.ID = capability.NewID(capability.KindResource)
+	if reg.Spec, err = reg.Spec.WithDefaults(); err != nil {
+		return nil, reg, err
 	}
-	spec, err := reg.Spec.WithDefaults()
-	if err != nil {
-		return reins.Registration{}, err
-	}
-	reg.Spec = spec
 	if reg.Attachment.Session != nil {
 		session := *reg.Attachment.Session
 		reg.Attachment.Session = &session
 	}
-	if err := cmp.Or(reg.Key.Validate(), reg.Attachment.Validate(), h.possible(spec)); err != nil {
-		return reins.Registration{}, err
-	}
-	return g.register(reg, made)
+	return g, reg, cmp.Or(reg.Key.Validate(), reg.Attachment.Validate(), h.possible(reg.Spec))
 }
 
 // possible refuses what no backend of this host could ever start.
@@ -57,28 +113,35 @@ func (g *generation) register(reg reins.Registration, made bool) (reins.Registra
 	defer g.mu.Unlock()
 	// All under the lock that the end of a resource and of the generation take:
 	// what is retired stays so, and nothing comes in after the fence.
-	retired, tombs := g.host.graves.has(reg.Key)
-	limit := g.host.limits.Resources
-	switch {
-	case g.ctx.Err() != nil:
-		return reins.Registration{}, g.closing()
-	case retired:
-		return reins.Registration{}, errRetired(reg.Key)
-	case !made && capability.IsID(capability.KindResource, reg.Key.ID):
-		return reins.Registration{}, reins.Errorf(reins.CodeInvalidInput,
-			"resource ID %q has the form of those the runtime makes; choose another or leave it empty", reg.Key.ID)
-	case tombs >= limit:
-		return reins.Registration{}, reins.Errorf(reins.CodeQuotaExceeded,
-			"%d resources were retired in this process and fill the bound; restart the process or raise the limit resources", tombs).Recover(reins.RecoverNone).In(reins.PhaseAdmission)
-	case len(g.resources)+tombs >= limit:
-		return reins.Registration{}, reins.Errorf(reins.CodeQuotaExceeded,
-			"%d resources are registered or retired and fill the bound; retire some that the runtime named, or raise the limit resources", limit).In(reins.PhaseAdmission)
+	if err := g.roomLocked(reg.Key); err != nil {
+		return reins.Registration{}, err
 	}
-	reg.Created = time.Now()
+	if reg.Created.IsZero() {
+		reg.Created = time.Now()
+	}
 	r := newResource(g, reg, made)
 	g.resources[reg.Key] = r
 	r.publish(reins.Event{Kind: "registered", State: reins.StateStopped})
 	return shown(reg), nil
+}
+
+// roomLocked is why a key that is not registered cannot be, or nil.
+func (g *generation) roomLocked(key reins.ResourceKey) error {
+	retired, tombs := g.host.graves.has(key)
+	limit := g.host.limits.Resources
+	switch {
+	case g.ctx.Err() != nil:
+		return g.closing()
+	case retired:
+		return errRetired(key)
+	case tombs >= limit:
+		return reins.Errorf(reins.CodeQuotaExceeded,
+			"%d resources were retired in this process and fill the bound; restart the process or raise the limit resources", tombs).Recover(reins.RecoverNone).In(reins.PhaseAdmission)
+	case len(g.resources)+tombs >= limit:
+		return reins.Errorf(reins.CodeQuotaExceeded,
+			"%d resources are registered or retired and fill the bound; retire some that the runtime named, or raise the limit resources", limit).In(reins.PhaseAdmission)
+	}
+	return nil
 }
 
 // same answers a registration of a key that exists (RES-2). A newer attachment
@@ -95,7 +158,7 @@ func (r *resource) same(reg reins.Registration) (reins.Registration, error) {
 			"resource %s is registered with another attachment or spec; use those, or Attach to change the session", r.key).
 			With("revision", attached.Revision).In(reins.PhaseAdmission)
 	}
-	reg.Created = r.created
+	reg.Created = r.created // whatever was given
 	return shown(reg), nil
 }
 
