@@ -58,6 +58,9 @@ const (
 	OutcomeFailed    Outcome = "failed"
 	OutcomeCancelled Outcome = "cancelled"
 	OutcomeUnknown   Outcome = "unknown"
+	// OutcomeAttempted is of the record that a host keeps before an effect begins
+	// (GATE-1); the one that says how it ended has the same operation.
+	OutcomeAttempted Outcome = "attempted"
 )
 
 // Record is one line of the audit trail (GATE-3, GATE-4). It holds no typed

@@ -55,59 +55,97 @@ func (s *Store) CreateKey(ctx context.Context, actor, project string, b *reins.B
 		}
 	}
 	token := capability.NewToken()
-	hash := capability.Sum(token)
-	err := s.change(ctx, func(tx *sql.Tx) error {
-		var n int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM keys").Scan(&n); err != nil {
-			return err
-		}
-		if n >= maxKeys {
-			return reins.Errorf(reins.CodeQuotaExceeded, "there are %d API keys already, revoked ones with them", n)
-		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO keys (id, hash, project, binding, created) VALUES (?, ?, ?, ?, ?)",
-			k.ID, hash[:], k.Project, binding, k.Created.UnixNano()); err != nil {
-			return err
-		}
-		return s.note(ctx, tx, reins.Record{Project: k.Project, Actor: actor, Action: actionCreateKey, Detail: k.ID})
-	})
+	err := s.change(ctx, func(tx *sql.Tx) error { return s.insertKey(ctx, tx, actor, k, binding, token) })
 	if err != nil {
 		return Key{}, "", err
 	}
 	return k, token, nil
 }
 
+func (s *Store) insertKey(ctx context.Context, tx *sql.Tx, actor string, k Key, binding sql.NullString, token reins.Token) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM keys").Scan(&n); err != nil {
+		return err
+	}
+	if n >= maxKeys {
+		return reins.Errorf(reins.CodeQuotaExceeded, "there are %d API keys already, revoked ones with them", n)
+	}
+	hash := capability.Sum(token)
+	if _, err := tx.ExecContext(ctx, "INSERT INTO keys (id, hash, project, binding, created) VALUES (?, ?, ?, ?, ?)",
+		k.ID, hash[:], k.Project, binding, k.Created.UnixNano()); err != nil {
+		return err
+	}
+	return s.note(ctx, tx, reins.Record{Project: k.Project, Actor: actor, Action: actionCreateKey, Detail: k.ID})
+}
+
+// FirstKey makes an administrator's key when there never was any key. Hand gets its
+// token before it is kept, to put it where its owner finds it: a process that ends
+// between the two has made none, and the next one makes another.
+func (s *Store) FirstKey(ctx context.Context, actor string, hand func(reins.Token) error) (made bool, err error) {
+	k := Key{ID: capability.NewID(kindKey), Created: time.Now().UTC()}
+	err = s.change(ctx, func(tx *sql.Tx) error {
+		var n int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM keys").Scan(&n); err != nil || n > 0 {
+			return err
+		}
+		token := capability.NewToken()
+		if err := hand(token); err != nil {
+			return err
+		}
+		made = true
+		return s.insertKey(ctx, tx, actor, k, sql.NullString{}, token)
+	})
+	return made && err == nil, err
+}
+
 const selectKeys = "SELECT id, hash, project, binding, created, revoked FROM keys "
+
+// HashedKey is a key with the hash of its token.
+type HashedKey struct {
+	Key
+	Hash capability.Hash
+}
 
 // FindKey returns the key of a token. Whatever is wrong with it, unknown or
 // revoked, the answer is the same unauthorized.
 func (s *Store) FindKey(ctx context.Context, t reins.Token) (Key, error) {
 	hash := capability.Sum(t)
-	all, err := s.readKeys(ctx, selectKeys+"WHERE hash = ? AND revoked IS NULL", t, hash[:])
+	all, err := s.readKeys(ctx, selectKeys+"WHERE hash = ? AND revoked IS NULL", hash[:])
 	if err != nil {
 		return Key{}, err
 	}
-	if len(all) != 1 {
+	if len(all) != 1 || !all[0].Hash.Matches(t) {
 		return Key{}, reins.Errorf(reins.CodeUnauthorized, "the key is not valid")
 	}
-	return all[0], nil
+	return all[0].Key, nil
+}
+
+// LiveKeys returns the keys that are not revoked: for whoever knows them again by
+// their hashes, without asking the disk each time.
+func (s *Store) LiveKeys(ctx context.Context) ([]HashedKey, error) {
+	return s.readKeys(ctx, selectKeys+"WHERE revoked IS NULL ORDER BY created, id")
 }
 
 // Keys lists the keys of a project, or all when it is empty, in the order in which
 // they were made, with those that were revoked.
 func (s *Store) Keys(ctx context.Context, project string) ([]Key, error) {
-	return s.readKeys(ctx, selectKeys+"WHERE ? = '' OR project = ? ORDER BY created, id", "", project, project)
+	hashed, err := s.readKeys(ctx, selectKeys+"WHERE ? = '' OR project = ? ORDER BY created, id", project, project)
+	var all []Key
+	for _, k := range hashed {
+		all = append(all, k.Key)
+	}
+	return all, err
 }
 
-// readKeys reads keys; where a token is given, those that it is the token of.
-func (s *Store) readKeys(ctx context.Context, query string, t reins.Token, arguments ...any) ([]Key, error) {
+func (s *Store) readKeys(ctx context.Context, query string, arguments ...any) ([]HashedKey, error) {
 	rows, err := s.db.QueryContext(ctx, query, arguments...)
 	if err != nil {
 		return nil, s.failed(err)
 	}
 	defer rows.Close()
-	var all []Key
+	var all []HashedKey
 	for rows.Next() {
-		var k Key
+		var k HashedKey
 		var hash []byte
 		var binding sql.NullString
 		var created int64
@@ -115,9 +153,10 @@ func (s *Store) readKeys(ctx context.Context, query string, t reins.Token, argum
 		if err := rows.Scan(&k.ID, &hash, &k.Project, &binding, &created, &revoked); err != nil {
 			return nil, s.failed(err)
 		}
-		if t != "" && (len(hash) != len(capability.Hash{}) || !capability.Hash(hash).Matches(t)) {
-			continue
+		if len(hash) != len(k.Hash) {
+			return nil, s.damaged(errors.New("the hash of a key has another length"))
 		}
+		k.Hash = capability.Hash(hash)
 		if binding.Valid {
 			k.Binding = &reins.Binding{}
 			if err := json.Unmarshal([]byte(binding.String), k.Binding); err != nil {

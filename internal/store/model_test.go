@@ -16,6 +16,7 @@ import (
 type model struct {
 	resources map[string]reins.Attachment // by ID, current
 	retired   map[string]bool
+	purged    map[string]bool
 	tokens    map[reins.Token]string // IDs of keys
 	revoked   map[string]bool
 	changes   int
@@ -36,7 +37,7 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Close() }()
-		m := model{map[string]reins.Attachment{}, map[string]bool{}, map[reins.Token]string{}, map[string]bool{}, 0}
+		m := model{map[string]reins.Attachment{}, map[string]bool{}, map[string]bool{}, map[reins.Token]string{}, map[string]bool{}, 0}
 		ids := rapid.SampledFrom([]string{"a", "b", "c"})
 		// Content differs at the same revision too.
 		attachments := rapid.Custom(func(t *rapid.T) reins.Attachment {
@@ -107,6 +108,15 @@ func TestModel(t *testing.T) {
 					m.retired[id] = true
 				}
 			},
+			"purge": func(t *rapid.T) {
+				id := ids.Draw(t, "id")
+				expect(t, s.Purged(ctx, "x", key(id)), "")
+				if !m.retired[id] || m.purged[id] {
+					m.changes--
+				} else {
+					m.purged[id] = true
+				}
+			},
 			"create key": func(t *rapid.T) {
 				k, token, err := s.CreateKey(ctx, "x", "p", nil)
 				expect(t, err, "")
@@ -152,6 +162,14 @@ func (m *model) compare(t *rapid.T, s *store.Store) {
 		if a, ok := live[r.Key.ID]; !ok || !a.Equal(r.Attachment) {
 			t.Fatalf("%s at %+v", r.Key, r.Attachment)
 		}
+	}
+	left, err := s.Unpurged(t.Context())
+	if err != nil || len(left) != len(m.retired)-len(m.purged) {
+		t.Fatalf("%d retired resources have left something, not %d of %d: %v", len(left), len(m.retired)-len(m.purged), len(m.retired), err)
+	}
+	hashed, err := s.LiveKeys(t.Context())
+	if err != nil || len(hashed) != len(m.tokens)-len(m.revoked) {
+		t.Fatalf("%d live keys: %v", len(hashed), err)
 	}
 	for token, id := range m.tokens {
 		k, err := s.FindKey(t.Context(), token)

@@ -16,6 +16,7 @@ const (
 	actionRegister  = "register"
 	actionAttach    = "attach"
 	actionRetire    = "retire"
+	actionPurge     = "purge"
 	actionCreateKey = "createKey"
 	actionRevokeKey = "revokeKey"
 )
@@ -122,6 +123,7 @@ func (s *Store) Attach(ctx context.Context, actor string, key reins.ResourceKey,
 }
 
 // Retire ends a resource for good (RES-5). Again is a success that changes nothing.
+// What it left behind is to be removed then, and [Store.Purged] to be called.
 func (s *Store) Retire(ctx context.Context, actor string, key reins.ResourceKey) error {
 	if err := key.Validate(); err != nil {
 		return err
@@ -140,6 +142,53 @@ func (s *Store) Retire(ctx context.Context, actor string, key reins.ResourceKey)
 	})
 }
 
+// Purged keeps that nothing of a retired resource is left. Again, or of one that is
+// not retired, changes nothing.
+func (s *Store) Purged(ctx context.Context, actor string, key reins.ResourceKey) error {
+	return s.change(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, "UPDATE retirements SET purged = ? WHERE project = ? AND resource = ? AND purged IS NULL", time.Now().UnixNano(), key.Project, key.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return s.note(ctx, tx, reins.Record{Project: key.Project, Resource: key.ID, Actor: actor, Action: actionPurge})
+	})
+}
+
+// Unpurged returns what is retired and has left something behind, or may have: what
+// a start has to finish.
+func (s *Store) Unpurged(ctx context.Context) ([]reins.Registration, error) {
+	all, _, err := read(ctx, s.db, selectUnpurged)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return all, nil
+}
+
+// Projects lists the projects that have a resource which is not retired, in order.
+func (s *Store) Projects(ctx context.Context) ([]string, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT DISTINCT r.project FROM resources r
+		LEFT JOIN retirements t ON t.project = r.project AND t.resource = r.id WHERE t.at IS NULL ORDER BY r.project`)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var p string
+		if err := rows.Scan(&p); err != nil {
+			return nil, s.failed(err)
+		}
+		all = append(all, p)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.failed(err)
+	}
+	return all, nil
+}
+
 // Resource returns what is kept of a key: not_found or retired where there is none
 // any more.
 func (s *Store) Resource(ctx context.Context, key reins.ResourceKey) (reins.Registration, error) {
@@ -154,6 +203,12 @@ func (s *Store) Resource(ctx context.Context, key reins.ResourceKey) (reins.Regi
 const selectResources = `SELECT r.project, r.id, r.spec, r.created, a.revision, a.authority, a.harness, a.native, t.at
 	FROM resources r JOIN attachments a ON a.project = r.project AND a.resource = r.id
 	LEFT JOIN retirements t ON t.project = r.project AND t.resource = r.id `
+
+// selectUnpurged reads retired resources as if they were not.
+const selectUnpurged = `SELECT r.project, r.id, r.spec, r.created, a.revision, a.authority, a.harness, a.native, NULL
+	FROM resources r JOIN attachments a ON a.project = r.project AND a.resource = r.id
+	JOIN retirements t ON t.project = r.project AND t.resource = r.id
+	WHERE t.purged IS NULL ORDER BY r.project, r.id`
 
 // asked is what reads: the database, or a transaction.
 type asked interface {

@@ -195,7 +195,7 @@ func TestDurability(t *testing.T) {
 	s := open(t, path, store.Options{})
 	defer s.Close()
 	got := s.Pragmas(t)
-	if want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "user_version": "1"}; !reflect.DeepEqual(got, want) {
+	if want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "user_version": "2"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
 	if _, err := s.Register(t.Context(), "x", reins.Registration{Key: key("a")}); err != nil {
@@ -295,11 +295,11 @@ func TestMigrationIsWholeOrNot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := open(t, path, store.Options{})
 	defer s.Close()
-	err := s.Migrate(t.Context(), []string{"", "CREATE TABLE second (x)", "CREATE TABLE third (x); CREATE TABLE second (x)"}, 1)
+	err := s.Migrate(t.Context(), []string{"", "", "CREATE TABLE second (x)", "CREATE TABLE third (x); CREATE TABLE second (x)"}, 2)
 	if err == nil {
 		t.Fatal("a step that fails succeeded")
 	}
-	if got := s.Pragmas(t)["user_version"]; got != "2" {
+	if got := s.Pragmas(t)["user_version"]; got != "3" {
 		t.Errorf("version %s", got)
 	}
 	if tables := s.Tables(t); !strings.Contains(tables, "second") || strings.Contains(tables, "third") {
