@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -58,6 +59,9 @@ type HTTPOptions struct {
 	// Origins are those of web pages that may use this server besides its own,
 	// such as "https://tools.example".
 	Origins []string
+	// HostSetting and OriginSetting name, in refusals, what adds to Hosts and
+	// Origins; empty are the names of the fields.
+	HostSetting, OriginSetting string
 	// Idle is how long a client without an open request is taken to be there: so
 	// long its lease is renewed. After that the lease lives to its end, and the
 	// session as long as the lease. 10 min [1 s..24 h].
@@ -136,7 +140,7 @@ func NewHTTPHandler(o HTTPOptions) (*HTTPHandler, error) {
 	}
 	g, err := webguard.New(webguard.Options{
 		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost,
-		HostSetting: "HTTPOptions.Hosts", OriginSetting: "HTTPOptions.Origins",
+		HostSetting: cmp.Or(o.HostSetting, "HTTPOptions.Hosts"), OriginSetting: cmp.Or(o.OriginSetting, "HTTPOptions.Origins"),
 	})
 	if err != nil {
 		return nil, err

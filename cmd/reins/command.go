@@ -55,7 +55,7 @@ the network behind it, and keeps hold of them.`,
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
-	root.AddCommand(newMCP(io), newDemo(io), newDoctor(io), newVersion(io), exitCodes())
+	root.AddCommand(newServe(io), newMCP(io), newView(io), newDemo(io), newDoctor(io), newVersion(io), exitCodes())
 	root.SetHelpCommand(nil)
 	return root
 }

@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"cell/process":        3,
 	"host":                4,
 	"internal/demo":       5,
+	"internal/server":     5,
 	"cmd/reins":           6,
 	"internal/bench":      6,
 
