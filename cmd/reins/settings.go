@@ -28,7 +28,7 @@ func applySettings(cmd *cobra.Command) error {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := settingPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := os.LookupEnv(name)
-		if given[f.Name] || !ok || errs != nil || f.Name == "help" {
+		if given[f.Name] || !ok || value == "" || errs != nil || f.Name == "help" {
 			return
 		}
 		given[f.Name] = true
