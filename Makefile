@@ -6,7 +6,7 @@ AS     := $(CURDIR)/scripts/as-user
 TESTS  ?= ./...
 FLAGS  ?=
 
-.PHONY: help run test lint bench bench-tasks build setup setup-tests cover fuzz examples
+.PHONY: help run test lint bench bench-tasks bench-view build setup setup-tests cover fuzz examples
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +42,12 @@ bench: setup build ## measure every verb through MCP against the floor, as ratio
 bench-tasks: setup build ## let scripted agents do small web tasks with only tools and snapshots
 	$(GO) build -o bin/reins-tasks ./internal/tasks
 	@$(AS) bin/reins-tasks -reins bin/reins $(ARGS)
+
+bench-view: setup build ## measure the live view, side by side with noVNC where Xvnc and npm are there
+	$(GO) build -o bin/reins-bench-view ./internal/bench/view
+	@command -v npm >/dev/null && npm install --prefix bin/novnc --no-save --ignore-scripts --no-audit --no-fund --silent @novnc/novnc@1.7 || true
+	@chmod -R a+rX bin
+	@$(AS) $(CURDIR)/bin/reins-bench-view --novnc $(CURDIR)/bin/novnc/node_modules/@novnc/novnc $(ARGS)
 
 cover: ## test coverage by package
 	$(GO) test -exec "$(AS)" -cover $(TESTS)

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 
@@ -80,10 +79,7 @@ type room interface {
 }
 
 // yard is the real ground.
-type yard struct {
-	*hostdir.Dir
-	log *slog.Logger
-}
+type yard struct{ *hostdir.Dir }
 
 // Room implements ground.
 func (y yard) Room(ctx context.Context, project, workspace string) (_ room, err error) {
@@ -100,9 +96,6 @@ func (y yard) Room(ctx context.Context, project, workspace string) (_ room, err 
 		return nil, errors.Join(err, slot.Remove(context.WithoutCancel(ctx)))
 	}
 	den.profile = den.space.Profile
-	for _, note := range den.space.Notes {
-		y.log.Warn(note)
-	}
 	return den, nil
 }
 
@@ -127,18 +120,15 @@ func (d *den) Close(ctx context.Context) error {
 	return d.space.Close()
 }
 
-func realParts(limits reins.Limits, log *slog.Logger) parts {
+func realParts() parts {
 	return parts{
 		ready: func() error { return child.Listed(driver.Role) },
 		open: func(ctx context.Context, dir string) (ground, error) {
-			d, err := hostdir.Open(ctx, dir, hostdir.Options{WorkspaceBytes: limits.WorkspaceBytes})
+			d, err := hostdir.Open(ctx, dir, hostdir.Options{})
 			if err != nil {
 				return nil, err
 			}
-			for _, note := range d.Notes() {
-				log.Warn(note)
-			}
-			return yard{d, log}, nil
+			return yard{d}, nil
 		},
 		drive: func(ctx context.Context, o driver.Options) (link, error) {
 			p, err := driver.Start(ctx, o)

@@ -25,7 +25,6 @@ var floors = map[string]int{
 	"internal/queue":      1,
 	"internal/child":      1,
 	"internal/outline":    1,
-	"internal/disk":       1,
 	"internal/redact":     1,
 	"internal/webguard":   1,
 	"internal/hold":       1,
@@ -46,6 +45,9 @@ var floors = map[string]int{
 	"internal/server":     5,
 	"cmd/reins":           6,
 	"internal/bench":      6,
+
+	"internal/bench/chromium": 2,
+	"internal/bench/view":     6,
 
 	"internal/tasks/reading": 1,
 	"internal/tasks/site":    1,

@@ -5,20 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 
+	"github.com/reins-browser/reins/internal/bench/chromium"
 	"github.com/reins-browser/reins/internal/cdp"
 )
 
 // floor drives a plain Chromium by the least DevTools calls.
 type floor struct {
-	cmd     *exec.Cmd
-	profile string
-	conn    *cdp.Conn
+	browser *chromium.Browser
 	page    *cdp.Session
 
 	mu     sync.Mutex
@@ -35,92 +31,24 @@ type point struct {
 	Y float64 `json:"y"`
 }
 
-var flags = []string{
-	"--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check",
-	"--password-store=basic", "--disable-background-networking", "--disable-component-update",
-	"--disable-sync", "--disable-default-apps", "--disable-domain-reliability", "--disable-breakpad",
-	"--disable-crash-reporter", "--no-pings", "--disable-search-engine-choice-screen",
-	"--disable-client-side-phishing-detection", "--disable-field-trial-config",
-	"--gaia-url=http://127.0.0.1:1", "--component-updater=url-source=http://127.0.0.1:1/",
-	"--disable-gpu", "--disable-software-rasterizer", "--window-size=1280,800",
-	"--enable-features=NetworkServiceSandbox",
-	"--disable-features=NetworkTimeServiceQuerying,AutofillServerCommunication,OptimizationHints,Translate," +
-		"MediaRouter,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,LensOverlay," +
-		"WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PreloadTopChromeWebUI",
-	"about:blank",
-}
-
 func startFloor(ctx context.Context, o options) (_ *floor, err error) {
 	f := &floor{seen: map[string]bool{}}
-	if f.profile, err = os.MkdirTemp("", "reins-bench-"); err != nil {
-		return nil, err
-	}
-	fromUs, toBrowser, err := os.Pipe()
+	f.browser, err = chromium.Start(ctx, chromium.Options{Program: o.chromium, Arguments: []string{"--headless=new"}, Event: f.event})
 	if err != nil {
 		return nil, err
 	}
-	fromBrowser, fromIt, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	f.cmd = exec.Command(o.chromium, append([]string{"--user-data-dir=" + f.profile}, flags...)...)
-	f.cmd.ExtraFiles = []*os.File{fromUs, fromIt}
-	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := f.cmd.Start(); err != nil {
-		return nil, err
-	}
-	fromUs.Close()
-	fromIt.Close()
-	f.conn = cdp.New(fromBrowser, toBrowser, cdp.Options{})
-	if err := f.attach(ctx); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (f *floor) attach(ctx context.Context) error {
-	var targets struct {
-		TargetInfos []target `json:"targetInfos"`
-	}
-	for len(targets.TargetInfos) == 0 {
-		if err := f.conn.Root().Call(ctx, "Target.getTargets", nil, &targets); err != nil {
-			return err
-		}
-		targets.TargetInfos = keep(targets.TargetInfos, func(t target) bool { return t.Type == "page" })
-	}
-	var attached struct {
-		SessionID string `json:"sessionId"`
-	}
-	if err := f.conn.Root().Call(ctx, "Target.attachToTarget",
-		map[string]any{"targetId": targets.TargetInfos[0].ID, "flatten": true}, &attached); err != nil {
-		return err
-	}
-	f.page = f.conn.Session(attached.SessionID, f.event)
+	f.page = f.browser.Page
 	for _, p := range f.page.SendAll(
 		cdp.Request{Method: "Page.enable"},
 		cdp.Request{Method: "Page.setLifecycleEventsEnabled", Params: map[string]any{"enabled": true}},
 		cdp.Request{Method: "Emulation.setDeviceMetricsOverride", Params: map[string]any{"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false}},
 	) {
 		if err := p.Wait(ctx, nil); err != nil {
-			return err
+			f.Close()
+			return nil, err
 		}
 	}
-	return nil
-}
-
-type target struct {
-	ID   string `json:"targetId"`
-	Type string `json:"type"`
-}
-
-func keep[T any](in []T, ok func(T) bool) (out []T) {
-	for _, v := range in {
-		if ok(v) {
-			out = append(out, v)
-		}
-	}
-	return out
+	return f, nil
 }
 
 func (f *floor) event(e cdp.Event) {
@@ -326,9 +254,4 @@ func (f *floor) screenshot(ctx context.Context) error {
 	return nil
 }
 
-func (f *floor) Close() {
-	syscall.Kill(-f.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may be gone
-	f.cmd.Wait()                                      //nolint:errcheck // killed
-	f.conn.Close()
-	os.RemoveAll(f.profile)
-}
+func (f *floor) Close() { f.browser.Close() }

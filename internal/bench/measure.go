@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/reins-browser/reins/internal/bench/chromium"
 )
 
 // measure is one row: the same work done raw and through Reins.
@@ -94,7 +96,7 @@ func (m measure) run(ctx context.Context, rounds int, f *floor, c *client, s *si
 	var used [2]time.Duration
 	for i := range rounds + 3 { // the first three warm both up
 		if i == 3 {
-			used = [2]time.Duration{cpuOf(f.cmd.Process.Pid), cpuOf(c.cmd.Process.Pid)}
+			used = [2]time.Duration{chromium.CPU(f.browser.Pid()), chromium.CPU(c.cmd.Process.Pid)}
 		}
 		a, err := clock(func() error { return m.raw(ctx, f, s) })
 		if err != nil {
@@ -109,8 +111,8 @@ func (m measure) run(ctx context.Context, rounds int, f *floor, c *client, s *si
 		}
 	}
 	row := t.add(m.name, m.aim, raw, mcp)
-	row.rawCPU = (cpuOf(f.cmd.Process.Pid) - used[0]) / time.Duration(rounds)
-	row.mcpCPU = (cpuOf(c.cmd.Process.Pid) - used[1]) / time.Duration(rounds)
+	row.rawCPU = (chromium.CPU(f.browser.Pid()) - used[0]) / time.Duration(rounds)
+	row.mcpCPU = (chromium.CPU(c.cmd.Process.Pid) - used[1]) / time.Duration(rounds)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/reins-browser/reins/internal/bench/chromium"
 )
 
 // client is an MCP client of a real `reins mcp`.
@@ -117,45 +118,6 @@ func (c *client) act(ctx context.Context, tool string, arguments map[string]any)
 	return err
 }
 
-// tree lists a process and all below it, with the fields of their stat files
-// after the name: parent, times and so on.
-func tree(root int) (pids []int, stats [][]string) {
-	children, all := map[int][]int{}, map[int][]string{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
-	for _, d := range dirs {
-		pid, _ := strconv.Atoi(filepath.Base(d))
-		stat, err := os.ReadFile(d + "/stat")
-		if err != nil {
-			continue // it ended
-		}
-		after := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		parent, _ := strconv.Atoi(after[1])
-		children[parent] = append(children[parent], pid)
-		all[pid] = after
-	}
-	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-		queue = append(queue, children[queue[0]]...)
-		if fields := all[queue[0]]; fields != nil {
-			pids, stats = append(pids, queue[0]), append(stats, fields)
-		}
-	}
-	return pids, stats
-}
-
-// cpuOf is the time that a process and all below it have had on a core; the
-// kernel tells it in hundredths of a second.
-func cpuOf(root int) time.Duration {
-	var sum time.Duration
-	_, stats := tree(root)
-	for _, fields := range stats {
-		for _, f := range fields[11:13] { // user and system
-			n, _ := strconv.ParseInt(f, 10, 64)
-			sum += time.Duration(n) * 10 * time.Millisecond
-		}
-	}
-	return sum
-}
-
 // usage is the proportional set size of a server's process tree in MiB: of each
 // of Reins' own processes, and of the browser's together.
 type usage struct {
@@ -173,7 +135,7 @@ func (u usage) String() string {
 }
 
 func (c *client) memory() (u usage, err error) {
-	pids, _ := tree(c.cmd.Process.Pid)
+	pids, _ := chromium.Tree(c.cmd.Process.Pid)
 	for _, pid := range pids {
 		dir := "/proc/" + strconv.Itoa(pid)
 		mib := pss(dir + "/smaps_rollup")
