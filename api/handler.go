@@ -19,10 +19,15 @@ import (
 	"github.com/reins-browser/reins/internal/webguard"
 )
 
-// Options make a handler. Runtime and Authenticate are required.
+// Options make a handler. Runtime is required, and Authenticate or Binding.
 type Options struct {
 	// Runtime is what is served.
 	Runtime reins.Runtime
+	// Binding, when set, makes the handler that of one participant, known by the
+	// connection alone (PIPE-1): every capability is held against it, nothing but
+	// the participant's routes is served, without a description, and no key is
+	// looked at.
+	Binding *reins.Binding
 	// Authenticate says whose API key a request carries; its error refuses the
 	// request as unauthorized, whatever it is, unless it is an *reins.Error of
 	// another code. It is asked for every request but those that come with a
@@ -106,10 +111,17 @@ func New(o Options) (*Handler, error) {
 	switch {
 	case o.Runtime == nil:
 		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Runtime is missing; give the runtime to serve")
-	case o.Authenticate == nil:
+	case o.Binding != nil && o.Authenticate != nil:
+		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Binding and Options.Authenticate exclude each other: one participant, or whoever has a key")
+	case o.Authenticate == nil && o.Binding == nil:
 		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.Authenticate is missing; nothing is served to nobody in particular")
 	case o.KeepAlive != 0 && (o.KeepAlive < 100*time.Millisecond || o.KeepAlive > 30*time.Second):
 		return nil, reins.Errorf(reins.CodeInvalidInput, "Options.KeepAlive is %s; use 100ms to 30s", o.KeepAlive)
+	}
+	if o.Binding != nil {
+		if err := o.Binding.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
 	if o.Logger == nil {
@@ -130,8 +142,10 @@ func New(o Options) (*Handler, error) {
 	h.closing, h.end = context.WithCancelCause(context.Background())
 	h.streams.h = h
 	h.routes()
-	if err := h.publish(); err != nil {
-		return nil, err
+	if o.Binding == nil {
+		if err := h.publish(); err != nil {
+			return nil, err
+		}
 	}
 	h.whole = h.guard.Wrap(h.mux, h.refuse)
 	return h, nil
@@ -183,6 +197,13 @@ func (h *Handler) Close() {
 // admit finds out who asks, and whether they may do what rt is at all.
 func (h *Handler) admit(rt route, w http.ResponseWriter, r *http.Request) (*call, error) {
 	c := &call{w: w, r: r, h: h}
+	if h.o.Binding != nil {
+		c.lone = true
+		if !rt.participant {
+			return nil, reins.Errorf(reins.CodeDenied, "this connection is for one participant, which acquires its lease and acts under it").In(reins.PhaseAdmission)
+		}
+		return c, nil
+	}
 	if rt.participant && r.Header.Get("Authorization") == "" && r.Header.Get(capabilityHeader) != "" {
 		c.lone = true
 		return c, nil

@@ -117,6 +117,9 @@ func (c *call) held() (*held, error) {
 	if l == nil || !l.hash.Matches(token(c.r)) {
 		return nil, errUnauthorized()
 	}
+	if c.h.o.Binding != nil {
+		return l, nil // all leases of this handler are one participant's
+	}
 	if c.lone {
 		if l.binding.Source != reins.SourceAPI || l.binding.Peer != c.h.o.Peer(c.r) {
 			return nil, errUnauthorized()
@@ -171,7 +174,12 @@ func (h *Handler) leaseRoutes() {
 
 func (h *Handler) acquire(ctx context.Context, c *call, in AcquireForm) (LeaseState, error) {
 	t := token(c.r)
-	if c.lone {
+	if own := h.o.Binding; own != nil { // what is stated can only agree (PIPE-3)
+		if !in.Binding.Equal(reins.Binding{}) && !in.Binding.Equal(*own) {
+			return LeaseState{}, errUnauthorized()
+		}
+		in.Binding = *own
+	} else if c.lone {
 		in.Binding.Source, in.Binding.Peer = reins.SourceAPI, h.o.Peer(c.r)
 	} else if !c.who.may(in.Binding.Project) {
 		return LeaseState{}, errUnauthorized()
@@ -241,8 +249,11 @@ func (h *Handler) follow(_ context.Context, c *call) error {
 	out := newSSE(c.w, ctx.Err)
 	tick := h.ticker()
 	defer tick.Stop()
+	look := time.NewTimer(time.Hour) // renewals that went another way (LSE-3)
+	defer look.Stop()
 	var last LeaseState
 	for at := feed.from; ; {
+		look.Reset(max(time.Until(l.lease.Expires())/2, 50*time.Millisecond))
 		events, next, more := feed.read(at)
 		at = next
 		if feed.ended() {
@@ -261,6 +272,7 @@ func (h *Handler) follow(_ context.Context, c *call) error {
 		select {
 		case <-more:
 		case <-renewed:
+		case <-look.C:
 		case <-tick.C:
 			if out.alive() != nil && ctx.Err() == nil {
 				return nil

@@ -182,6 +182,9 @@ func (h *Handler) parameter(name, in, about string, required bool) *huma.Param {
 }
 
 func (h *Handler) schema(t reflect.Type) *huma.Schema {
+	if h.o.Binding != nil { // nobody reads it there, and there may be many
+		return &huma.Schema{}
+	}
 	if t == reflect.TypeFor[[]byte]() {
 		return &huma.Schema{Type: huma.TypeString, Format: "binary"}
 	}

@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"toolset":             2,
 	"api":                 2,
 	"viewer":              2,
+	"pipe":                3,
 	"cell/process":        3,
 	"host":                4,
 	"internal/demo":       5,
@@ -63,6 +64,7 @@ var pairs = [][2]string{
 	{"cell/process", "internal/driver"},
 	{"host", "mcp"},
 	{"host", "api"},
+	{"host", "pipe"},
 	{"internal/demo", "host"},
 }
 
