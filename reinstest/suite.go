@@ -28,7 +28,7 @@ type Factory func(*testing.T, Setup) Subject
 // Run holds the runtimes of a factory against the contract.
 func Run(t *testing.T, f Factory) {
 	for _, part := range []map[string]func(*testing.T, Factory){
-		resourceTests, attachTests, capabilityTests, leaseTests, operationTests, controlTests, lifeTests, artifactTests, eventTests,
+		resourceTests, attachTests, capabilityTests, leaseTests, operationTests, controlTests, lifeTests, artifactTests, eventTests, viewTests,
 	} {
 		for name, test := range part {
 			t.Run(name, func(t *testing.T) { test(t, f) })
