@@ -39,7 +39,7 @@ func (l *lease) Subscribe(ctx context.Context, o reins.SubscribeOptions) (reins.
 	l.mu.Lock()
 	again := l.watched // the server may not know yet that it was closed
 	l.mu.Unlock()
-	n, err := s.dial(ctx, again)
+	n, err := s.dial(ctx, again || o.Take)
 	if err != nil {
 		s.stop(nil)
 		return nil, l.judged(err)
@@ -80,7 +80,7 @@ const (
 	firstWait     = 20 * time.Millisecond // before connecting again
 )
 
-var errUnsubscribed = reins.Errorf(reins.CodeInvalidState, "the subscription was closed; subscribe again").Recover(reins.RecoverReconnect)
+var errUnsubscribed = reins.Errorf(reins.CodeCancelled, "the subscription was closed; subscribe again").Recover(reins.RecoverReconnect)
 
 // Next implements [reins.Subscription].
 func (s *watch) Next(ctx context.Context) (reins.Update, error) {

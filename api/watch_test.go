@@ -185,7 +185,7 @@ func TestSubscribe(t *testing.T) {
 	if err := s.Close(); err != nil || s.Close() != nil {
 		t.Error(err)
 	}
-	if _, err := s.Next(t.Context()); reins.CodeOf(err) != reins.CodeInvalidState {
+	if _, err := s.Next(t.Context()); reins.CodeOf(err) != reins.CodeCancelled {
 		t.Errorf("after Close: %v", err)
 	}
 	if s.Ack(picture(9, 0).Frame.ID) {

@@ -291,13 +291,15 @@ func endsView(t *testing.T, f Factory) {
 			if err := end(w, r, ada); err != nil {
 				t.Fatal(err)
 			}
-			w.ends(v, reins.CodeLeaseEnded)
-			n := len(v.all)
-			if _, err := v.sub.Next(w.ctx); reins.CodeOf(err) != reins.CodeLeaseEnded || v.sub.Ack(v.all[n-1].ID) {
-				t.Errorf("after the end: %v", err)
+			w.closed(v.done, "the end of the view")
+			over := func(err error) bool {
+				return reins.CodeOf(err) == reins.CodeLeaseEnded || name == "retire" && reins.CodeOf(err) == reins.CodeRetired
 			}
-			_, err := ada.Subscribe(w.ctx, reins.SubscribeOptions{})
-			if c := reins.CodeOf(err); c != reins.CodeLeaseEnded && c != reins.CodeRetired {
+			n := len(v.all)
+			if _, err := v.sub.Next(w.ctx); !over(v.err) || !over(err) || v.sub.Ack(v.all[n-1].ID) {
+				t.Errorf("it ended with %v, and then %v", v.err, err)
+			}
+			if _, err := ada.Subscribe(w.ctx, reins.SubscribeOptions{}); !over(err) {
 				t.Errorf("another view after the end: %v", err)
 			}
 		})
