@@ -39,6 +39,8 @@ func (b *browser) do(ctx context.Context, cmd Command) (*Reply, error) {
 		return b.selectTab(ctx, a)
 	case reins.CloseTab:
 		return b.closeTab(ctx, cmd, a)
+	case reins.Pointer, reins.Touch, reins.Key, reins.InsertText, reins.Clipboard:
+		return b.raw(ctx, cmd)
 	}
 	id, ref := cmd.Action.Target()
 	t, err := b.resolveTab(id, ref)
@@ -163,8 +165,6 @@ func (b *browser) perform(ctx context.Context, x *action) error {
 		return b.hover(ctx, x, a)
 	case reins.Drag:
 		return b.drag(ctx, x, a)
-	case reins.Pointer:
-		return b.rawPointer(ctx, x, a)
 	case reins.Scroll:
 		return b.scroll(ctx, x, a)
 	case reins.WaitFor:

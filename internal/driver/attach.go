@@ -159,7 +159,7 @@ func (b *browser) adoptLocked(t *tab) {
 			b.selectLocked(t)
 		}
 	}
-	if b.selected == nil && b.live {
+	if b.selected == nil && b.live || t.opener != nil && time.Since(t.opener.gesture) < gestureLasts {
 		b.selectLocked(t)
 	}
 	b.changedLocked()

@@ -47,6 +47,8 @@ type browser struct {
 	habits habits // what pages ask for by themselves; has a lock of its own
 	texts  texts  // what reading left over; has a lock of its own
 
+	clipping sync.Mutex // held while a person uses the clipboard
+
 	hung chan struct{}  // closed when the browser itself does not answer
 	work sync.WaitGroup // goroutines that end with the connection
 }

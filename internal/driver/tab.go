@@ -43,6 +43,10 @@ type tab struct {
 	dismissed     int          // dialogs that were answered for the page so far
 	laying        laying       // for the viewport
 
+	touching map[int]reins.TouchPoint // fingers of people, by ID
+	raw      []*cdp.Pending           // events of people that the page has not handled, oldest first; see room
+	gesture  time.Time                // when a person last pressed something
+
 	journal journal // has a lock of its own
 	heard   heard   // of the goroutine that handles events only
 
