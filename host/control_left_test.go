@@ -143,3 +143,61 @@ func TestProgressPanics(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoIsDriving is B126 and CTL-6: at every moment the resource's state, what each
+// participant is told on asking and what a refusal says agree on who has control,
+// since when and until when; a refused one gets a reason, not silence.
+func TestWhoIsDriving(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		agent, ada, other := w.lease(t, agentOf(key1, 1)), w.lease(t, personOf(key1)), w.lease(t, bob())
+		agree := func(state reins.ControlState, actor string, refused map[*lease]reins.Code) {
+			t.Helper()
+			infos, err := w.host.List(ctx0, "p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := infos[0].Control
+			if is.State != state || is.Actor != actor || is.Mine || (actor != "") == is.Expires.IsZero() {
+				t.Errorf("the resource has %+v, want %s of %q", is, state, actor)
+			}
+			for _, l := range []*lease{ada, other} {
+				mine := controlOf(t, l)
+				if mine.Mine != (actor == l.grant.binding.Actor) {
+					t.Errorf("%s is told %+v", l.grant.binding.Actor, mine)
+				}
+				if mine.Mine = false; mine.State != is.State || mine.Actor != is.Actor || !mine.Since.Equal(is.Since) || !mine.Expires.Equal(is.Expires) {
+					t.Errorf("%s is told %+v, and it is %+v", l.grant.binding.Actor, mine, is)
+				}
+			}
+			for l, want := range refused {
+				e := code(t, act(l, words), want)
+				if e.Details["actor"] != actor || e.Details["since"] != is.Since || e.Details["expires"] != is.Expires {
+					t.Errorf("refused with %v %v, and it is %+v", e, e.Details, is)
+				}
+			}
+		}
+		if err := act(ada, open); err != nil {
+			t.Fatal(err)
+		}
+		agree(reins.ControlAgent, "", nil)
+		w.set("do", slow)
+		running := start(agent, reins.Call{Action: words})
+		agree(reins.ControlAgentActive, "", nil)
+		asked := start(ada, reins.Call{Action: reins.RequestControl{}})
+		agree(reins.ControlPending, "ada", map[*lease]reins.Code{agent: reins.CodeHumanControlConflict})
+		code(t, act(other, reins.RequestControl{}), reins.CodeControlBusy) // refused
+		if err := errors.Join(<-running, <-asked); err != nil {
+			t.Fatal(err)
+		}
+		held := map[*lease]reins.Code{agent: reins.CodeHumanControlled, other: reins.CodeHumanControlled}
+		agree(reins.ControlHuman, "ada", held)
+		time.Sleep(30 * time.Second)
+		agree(reins.ControlHuman, "ada", held) // its time runs
+		time.Sleep(31 * time.Second)
+		agree(reins.ControlAgent, "", nil)
+		if err := act(other, reins.RequestControl{}); err != nil {
+			t.Fatal(err)
+		}
+		agree(reins.ControlHuman, "bob", map[*lease]reins.Code{agent: reins.CodeHumanControlled, ada: reins.CodeHumanControlled})
+	})
+}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -187,6 +188,9 @@ func (l *fakeLink) Do(ctx context.Context, c driver.Command) (*driver.Reply, err
 		l.mu.Unlock()
 	}
 	reply := &driver.Reply{Result: reins.Result{Tab: &reins.Tab{ID: tab}, Selected: "t1"}}
+	if up, ok := c.Action.(reins.Pointer); ok && c.Lease == "" {
+		l.w.letGo(l.cell, up)
+	}
 	if c.Lease == "" || c.Action.Verb() == reins.VerbListTabs { // a probe of the ladder, or a list
 		if l.w.take("probe") == unanswered {
 			<-ctx.Done()
@@ -275,6 +279,21 @@ func (w *world) watch(ctx context.Context, key reins.ResourceKey, c driver.Comma
 	}
 	if nav, ok := c.Action.(reins.Navigate); ok {
 		w.acted = append(w.acted, nav.URL)
+	}
+}
+
+// letGo notes a release that the runtime makes: of nothing that somebody holds
+// (INP-2).
+func (w *world) letGo(c *fakeCell, up reins.Pointer) {
+	w.host.mu.Lock()
+	g := w.host.gen
+	w.host.mu.Unlock()
+	for _, r := range g.all() {
+		r.mu.Lock()
+		if inc := r.st.inc; inc != nil && inc.cell == c && heldLocked(&r.st, cmp.Or(up.Button, "left")) {
+			defer w.violate("%v lets go of what somebody holds", up)
+		}
+		r.mu.Unlock()
 	}
 }
 

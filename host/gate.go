@@ -37,14 +37,13 @@ func (op *operation) gate(ctx context.Context) error {
 // that has left maxLate behind gets no more, so that it takes nothing from others.
 func (op *operation) ask(ctx context.Context, name string, hook func(context.Context) error) error {
 	l, h := op.lease, op.r.gen.host
-	full := reins.Errorf(reins.CodeQuotaExceeded, "calls of the host's %s hook that were given up have not returned yet; try again later", name).In(reins.PhaseHook)
 	if h.calls.lateOf(l) >= maxLate {
-		return full
+		return errFull(name)
 	}
-	if err := enter(ctx, l.calls, h.limits.GateTimeout, full); err != nil {
+	if err := enter(ctx, l.calls, h.limits.GateTimeout, name); err != nil {
 		return err
 	}
-	if err := enter(ctx, h.calls.places, h.limits.GateTimeout, full); err != nil {
+	if err := enter(ctx, h.calls.places, h.limits.GateTimeout, name); err != nil {
 		<-l.calls
 		return err
 	}
@@ -66,14 +65,19 @@ func (op *operation) ask(ctx context.Context, name string, hook func(context.Con
 	return err
 }
 
-// enter takes a place, and fails as full tells when none becomes free in time.
-func enter(ctx context.Context, places chan struct{}, limit time.Duration, full *reins.Error) error {
+// errFull says that there is no place for another call of a hook.
+func errFull(name string) *reins.Error {
+	return reins.Errorf(reins.CodeQuotaExceeded, "calls of the host's %s hook that were given up have not returned yet; try again later", name).In(reins.PhaseHook)
+}
+
+// enter takes a place for a call of a hook, unless none becomes free in time.
+func enter(ctx context.Context, places chan struct{}, limit time.Duration, name string) error {
 	select {
 	case places <- struct{}{}:
 		return nil
 	default: // nearly never
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, full)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errFull(name))
 	defer cancel()
 	select {
 	case places <- struct{}{}:

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -73,6 +74,9 @@ type call struct {
 	times  int // how often it settled
 }
 
+// errLoud is what a caller's Progress panics with.
+var errLoud = errors.New("too loud")
+
 // model drives attachment × capability × lease × queue × incarnation over the
 // fakes and remembers what must hold.
 type model struct {
@@ -111,8 +115,13 @@ func (m *model) call(l *lease, asked reins.Call) {
 	m.calls = append(m.calls, c)
 	go func() {
 		defer close(c.done)
+		defer func() {
+			c.times++
+			if p := recover(); p != nil && p != errLoud {
+				panic(p)
+			}
+		}()
 		_, c.err = l.Do(ctx, asked)
-		c.times++
 	}()
 	synctest.Wait()
 }
@@ -389,6 +398,9 @@ func (m *model) finish(t *rapid.T) {
 	}
 	if c := m.r.st.control; c.Running() != 0 || !c.Next().IsZero() || m.r.st.takeover.timer != nil || len(m.r.st.handoffs.Shown()) != 0 {
 		t.Fatalf("left of control: %+v", m.r.controlLocked(""))
+	}
+	if len(m.r.st.owed) != 0 || m.r.st.releasing != nil {
+		t.Fatalf("left down: %v", m.r.st.owed) // INP-2
 	}
 	waiting, running := m.r.st.queue.Waiting()
 	if waiting != 0 || running != 0 || len(m.r.st.ops) != 0 || len(m.r.st.grants) != 0 || m.r.st.inc != nil {

@@ -178,6 +178,22 @@ func (m *model) listen(t *rapid.T) {
 	})
 }
 
+// participants are those whose leases live, the newest last.
+func (m *model) participants() (agents, people []*lease) {
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	for _, l := range m.leases {
+		switch {
+		case l.ended != nil:
+		case l.grant.binding.Role == reins.RoleAgent:
+			agents = append(agents, l)
+		default:
+			people = append(people, l)
+		}
+	}
+	return agents, people
+}
+
 // controlActions are the steps of people and of agents that ask for them.
 func (m *model) controlActions(one func(*rapid.T) *lease) map[string]func(*rapid.T) {
 	seconds := func(t *rapid.T, what string, lo, hi int) reins.Duration {
@@ -187,17 +203,22 @@ func (m *model) controlActions(one func(*rapid.T) *lease) map[string]func(*rapid
 		"takeControl": func(t *rapid.T) {
 			m.do(one(t), reins.RequestControl{Wait: seconds(t, "wait", 1, 10), Hold: seconds(t, "hold", 5, 60)})
 		},
-		"contend": func(t *rapid.T) { // agents act and wait, and a person wants control
-			var agents, people []*lease
-			m.r.mu.Lock()
-			for _, l := range m.leases {
-				if l.ended == nil && l.grant.binding.Role == reins.RoleAgent {
-					agents = append(agents, l)
-				} else if l.ended == nil {
-					people = append(people, l)
-				}
+		"leavePressed": func(t *rapid.T) { // with something under way, and another presses meanwhile
+			_, people := m.participants()
+			if len(people) < 2 {
+				t.Skip()
 			}
-			m.r.mu.Unlock()
+			one, two := people[0], people[len(people)-1]
+			m.do(one, reins.Pointer{Tab: "t1", Kind: "down"})
+			m.set("do", rapid.SampledFrom([]behaviour{hang, late, slow, stubborn, dies}).Draw(t, "how"))
+			m.do(one, reins.Type{Tab: "t2", Text: "aaaa"})
+			m.expect.released(one)
+			m.background(func() { _ = one.Release(context.Background()) })
+			synctest.Wait()
+			m.do(two, reins.Pointer{Tab: "t1", Kind: "down"})
+		},
+		"contend": func(t *rapid.T) { // agents act and wait, and a person wants control
+			agents, people := m.participants()
 			if len(agents) == 0 || len(people) == 0 {
 				t.Skip()
 			}
@@ -213,6 +234,19 @@ func (m *model) controlActions(one func(*rapid.T) *lease) map[string]func(*rapid
 		"stopAgents":  func(t *rapid.T) { m.do(one(t), reins.StopAgents{}) },
 		"point": func(t *rapid.T) {
 			m.do(one(t), reins.Pointer{Tab: "t1", Kind: rapid.SampledFrom([]string{"move", "move", "down", "up"}).Draw(t, "kind")})
+		},
+		"pageShows": func(t *rapid.T) { // by itself
+			kind := rapid.SampledFrom([]string{"tab_selected", "tab_closed"}).Draw(t, "kind")
+			tab := reins.Tab{ID: rapid.SampledFrom([]reins.TabID{"t1", "t2"}).Draw(t, "tab"), Selected: kind == "tab_selected"}
+			if l := m.anyLink(); l.opts.Events != nil && !isClosed(l.done) {
+				l.tell(kind, tab)
+			}
+		},
+		"doLoudly": func(t *rapid.T) { // for a caller whose own function panics
+			a := rapid.SampledFrom([]reins.Action{
+				reins.Snapshot{}, reins.RequestControl{}, reins.RequestHuman{Reason: "help"}, reins.Pointer{Tab: "t1", Kind: "down"},
+			}).Draw(t, "action")
+			m.call(one(t), reins.Call{Action: a, Progress: func(reins.Progress) { panic(errLoud) }})
 		},
 		"askPerson": func(t *rapid.T) {
 			m.do(one(t), reins.RequestHuman{Reason: "help", Timeout: seconds(t, "timeout", 1, 30)})
@@ -240,8 +274,9 @@ func (m *model) controlActions(one func(*rapid.T) *lease) map[string]func(*rapid
 func (m *model) checkControl(t *rapid.T) {
 	s := &m.r.st
 	is := m.r.controlLocked("")
-	running, asking := 0, map[string]bool{}
+	running, asking, claiming := 0, map[string]bool{}, map[string]bool{}
 	for op := range s.ops {
+		claiming[op.lease.id] = claiming[op.lease.id] || op.verb == reins.VerbRequestControl
 		if op.begun && op.counts() {
 			running++
 		}
@@ -259,6 +294,14 @@ func (m *model) checkControl(t *rapid.T) {
 		holders++
 		if l.grant.binding.Role != reins.RoleHuman {
 			t.Fatal("an agent is in control")
+		}
+		if is.State == reins.ControlPending && !claiming[l.id] {
+			t.Fatalf("nobody waits for the control that is asked for: %+v", is) // CTL-5
+		}
+	}
+	for what, o := range s.owed {
+		if heldLocked(s, what) || s.inc == nil || o.what != what {
+			t.Fatalf("%s of %s is owed, and held, or of no browser", what, o.from.id) // INP-2
 		}
 	}
 	switch is.State {

@@ -27,6 +27,9 @@ type owed struct {
 // oweLocked takes from a lease what it holds, and returns what is owed for it:
 // what nobody else holds.
 func (r *resource) oweLocked(s *state, l *lease) (debts []*owed) {
+	if len(l.input.held) == 0 {
+		return nil // nearly always, and asked with each navigation for everybody
+	}
 	for _, b := range slices.Sorted(maps.Keys(l.input.held)) {
 		o := &owed{b, l.input.held[b], l}
 		delete(l.input.held, b)

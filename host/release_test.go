@@ -195,3 +195,22 @@ func TestPageChangesTab(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingHeldCostsNothing: each navigation asks of every participant what they
+// hold, which is nothing nearly always.
+func TestNothingHeldCostsNothing(t *testing.T) {
+	w := newWorld(t, t.TempDir(), reins.Hooks{}, reins.Limits{})
+	r := w.register(t, reins.BrowserSpec{})
+	for range 8 {
+		w.lease(t, personOf(key1))
+	}
+	n := testing.AllocsPerRun(100, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.oweAllLocked(&r.st)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	w.stop(t)
+}
