@@ -111,3 +111,45 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// arrival is a driver that notes when an order came to it.
+type arrival struct {
+	*fakeLink
+	came *time.Time
+}
+
+func (a arrival) Do(context.Context, driver.Command) (*driver.Reply, error) {
+	*a.came = time.Now()
+	return &driver.Reply{Result: reins.Result{Selected: "t1"}}, nil
+}
+
+// BenchmarkInput is INP-4: from the arrival of a person's event to its dispatch to
+// the driver, with an idle queue, a gate and an audit hook.
+func BenchmarkInput(b *testing.B) {
+	w := newWorld(b, b.TempDir(), reins.Hooks{
+		Audit:           func(reins.Record) {},
+		BeforeOperation: func(context.Context, reins.Operation) error { return nil },
+	}, reins.Limits{})
+	var came time.Time
+	w.host.parts.drive = func(ctx context.Context, o driver.Options) (link, error) {
+		l, err := w.drive(ctx, o)
+		return arrival{l.(*fakeLink), &came}, err
+	}
+	w.register(b, reins.BrowserSpec{})
+	l := w.lease(b, personOf(key1))
+	if err := act(l, open); err != nil {
+		b.Fatal(err)
+	}
+	took := make([]time.Duration, 0, 1<<18)
+	for b.Loop() {
+		began := time.Now()
+		if err := act(l, point("move", 1)); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, came.Sub(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*95/100].Nanoseconds())/1000, "p95-µs")
+	w.stop(b)
+}

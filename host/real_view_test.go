@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -206,4 +207,83 @@ func opened(t *testing.T, h *Host) *resource {
 		t.Fatal(err)
 	}
 	return r.(*resource)
+}
+
+// TestRealViewers is B088, FRM-3, FRM-11 and CTL-3: beside viewers that take nothing,
+// and that take and never acknowledge, one that does both gets the animation; nothing
+// piles up for the others, and they are current when they come back. Then it takes
+// over, and sees what it does.
+func TestRealViewers(t *testing.T) {
+	base, policy := site(t, map[string]http.HandlerFunc{"/": html(`<title>Restless</title><body style="margin:0">
+<canvas id=c width=1200 height=700 style="display:block"></canvas><script>
+const g = c.getContext('2d'); let n = 0, hit = false
+const draw = () => {
+  g.fillStyle = hit ? 'rgb(0,128,0)' : 'rgb(' + (n++ % 200) + ',' + (n * 7 % 255) + ',200)'
+  g.fillRect(0, 0, 1200, 700)
+  requestAnimationFrame(draw)
+}
+draw(); addEventListener('pointerdown', () => hit = true)
+</script>`)})
+	h := real(t, reins.Hooks{})
+	agent := realLease(t, h, key1, reins.BrowserSpec{Engine: reins.EngineShell, Egress: policy})
+	ada, deaf := acquire(t, h, personOf(key1)), acquire(t, h, bob())
+	eve := bob()
+	eve.Actor = "eve"
+	mute := record(t, acquire(t, h, eve), -1)
+	tab := do(t, agent, reins.Navigate{URL: base}).Tab.ID
+	stalled, err := deaf.Subscribe(t.Context(), reins.SubscribeOptions{Window: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast := record(t, ada, 0)
+	within(t, minute, "a picture", func() bool { return fast.count() > 0 && mute.count() > 0 })
+	began, first := time.Now(), fast.count()
+	within(t, 2*minute, "20 more pictures", func() bool { return fast.count() >= first+20 })
+	t.Logf("%.0f pictures a second", float64(fast.count()-first)/time.Since(began).Seconds())
+	newest, _ := fast.newest()
+	for {
+		u, err := stalled.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Frame == nil {
+			continue
+		}
+		if u.Frame.ID.Sequence < newest.ID.Sequence {
+			t.Errorf("who comes back is shown picture %d, after %d", u.Frame.ID.Sequence, newest.ID.Sequence)
+		}
+		break
+	}
+	do(t, ada, reins.RequestControl{})
+	_, err = agent.Do(t.Context(), reins.Call{Action: reins.Snapshot{}})
+	code(t, err, reins.CodeHumanControlled)
+	press := reins.Pointer{Tab: tab, Kind: "down", X: 300, Y: 300}
+	_, err = deaf.Do(t.Context(), reins.Call{Action: press})
+	code(t, err, reins.CodeHumanControlled)
+	do(t, ada, press)
+	within(t, minute, "what she did, in the picture", func() bool { return fast.shows(t, green) })
+	do(t, ada, reins.Pointer{Tab: tab, Kind: "up", X: 300, Y: 300})
+	do(t, ada, reins.ReleaseControl{})
+	do(t, agent, reins.Snapshot{})
+}
+
+// BenchmarkRealInput is INP-4 and more: raw input from its call to the browser's
+// answer, with a real browser.
+func BenchmarkRealInput(b *testing.B) {
+	h := real(b, reins.Hooks{})
+	agent := realLease(b, h, key1, reins.BrowserSpec{Engine: reins.EngineShell})
+	ada := acquire(b, h, personOf(key1))
+	tab := do(b, agent, reins.OpenTab{}).Tab.ID
+	record(b, ada, 0)
+	took := make([]time.Duration, 0, 1<<16)
+	n := 0
+	for b.Loop() {
+		n++
+		began := time.Now()
+		do(b, ada, reins.Pointer{Tab: tab, Kind: "move", X: float64(n % 500), Y: 10})
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
 }

@@ -511,3 +511,52 @@ func TestStateTells(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowViewersHoardNothing is B088: beside viewers that take nothing, and one that
+// takes and never acknowledges, a fast one gets all; nothing is kept for the others
+// but the newest picture, which they get when they come back.
+func TestSlowViewersHoardNothing(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		link := filmed(t, w, r)
+		fast := watch(t, w.lease(t, personOf(key1)), reins.SubscribeOptions{}, 0)
+		mute := watch(t, w.lease(t, bob()), reins.SubscribeOptions{Window: 32}, -1)
+		var stalled []reins.Subscription
+		for i := range 10 {
+			b := bob()
+			b.Actor = fmt.Sprint("stalled", i)
+			sub, err := w.lease(t, b).Subscribe(ctx0, reins.SubscribeOptions{Window: 32})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stalled = append(stalled, sub)
+		}
+		const many, size = 100, 1 << 20
+		before, last := heap(), ""
+		for i := range many {
+			last = fmt.Sprint(i)
+			link.paint(last + strings.Repeat("x", size))
+			pass(30 * time.Millisecond)
+			fast.forget()
+			mute.forget()
+		}
+		if grown := heap() - before; grown > 20*size {
+			t.Errorf("%d MiB of pictures left %d MiB behind", many*size>>20, grown>>20)
+		}
+		if all, some := len(fast.is().ids), len(mute.is().ids); all < many || some > many/4 {
+			t.Errorf("the fast one got %d of %d, who never acknowledges %d", all, many, some)
+		}
+		for _, sub := range stalled {
+			u, err := sub.Next(ctx0)
+			if err != nil || u.Frame == nil || !strings.HasPrefix(string(u.Frame.JPEG), last+"x") {
+				t.Errorf("who comes back gets %+v, %v", u.Frame.ID, err)
+			}
+		}
+	})
+}
+
+// forget drops the pictures that were seen.
+func (w *watcher) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.all.seen)
+}
