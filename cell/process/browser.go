@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -165,11 +166,16 @@ func (b *Backend) version(ctx context.Context, p program) (version, *reins.Error
 	return v, nil
 }
 
-// ask runs a browser for its version, once more when somebody killed it.
+// ask runs a browser for its version, once more when somebody killed it. It does not
+// outlive this process (OVW-1), as which it counts for the kernel by the thread that
+// started it.
 func ask(ctx context.Context, path string) (out []byte, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for range 2 {
 		cmd := exec.CommandContext(ctx, path, "--version")
 		cmd.Env = []string{"HOME=/nonexistent"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if out, err = cmd.Output(); cmd.ProcessState == nil {
 			break // it was never started
 		}

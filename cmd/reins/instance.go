@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/server"
 )
 
 // instanceFile is what a running server writes into its directory, so that `reins
@@ -36,19 +37,8 @@ func (i instance) write(dir string) (remove func(), err error) {
 		return nil, reins.AsError(err)
 	}
 	path := filepath.Join(dir, instanceFile)
-	f, err := os.CreateTemp(dir, ".new-*") // 0600
-	if err == nil {
-		_, err = f.Write(append(text, '\n'))
-		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(f.Name()) // the reason is err
-		}
-	}
-	if err != nil {
-		return nil, reins.Errorf(reins.CodeFenced, "%s cannot be written: %w", path, err)
+	if err := server.WritePrivate(path, append(text, '\n')); err != nil {
+		return nil, err
 	}
 	return func() { _ = os.Remove(path) }, nil // the next start writes it anew
 }

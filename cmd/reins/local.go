@@ -25,6 +25,7 @@ type localOptions struct {
 	verbs    []reins.Verb
 	logger   *slog.Logger
 	say      func(format string, arguments ...any) // for a person
+	watched  bool                                  // people may watch, on a page of loopback
 }
 
 // backend is what can hold a browser: of the one engine, or for a check of any.
@@ -58,6 +59,7 @@ type local struct {
 	failed   *reins.Error // why the last try to start did not succeed
 	up       *running     // not nil once a start succeeded, until it is lost
 	lost     *running     // whose clean-up the next start waits for
+	page     *watchPage   // of people; made with the first start, nil without
 }
 
 // startup is one try to start, shared by all who wait; done guards the rest.
@@ -158,7 +160,7 @@ func (l *local) start() (*running, error) {
 	}
 	session := reins.Session{Harness: "mcp", Native: fmt.Sprintf("stdio-%d", os.Getppid())}
 	made, err := h.Register(l.ctx, reins.Registration{
-		Key:        reins.ResourceKey{Project: "mcp"},
+		Key:        reins.ResourceKey{Project: localProject},
 		Attachment: reins.Attachment{AuthorityID: "mcp", Revision: 1, Session: &session},
 		Spec:       l.options.spec(),
 	})
@@ -170,11 +172,15 @@ func (l *local) start() (*running, error) {
 		return nil, errors.Join(err, stopHost(h))
 	}
 	l.options.say("private runtime in %q", dir)
+	l.work.Go(func() { l.watch(dir) }) // beside the browser's start
 	return &running{host: h, resource: resource, done: h.Done(), binding: reins.Binding{
 		Project: made.Key.Project, Resource: made.Key.ID, AuthorityID: "mcp", Revision: 1, Session: &session,
 		Actor: "mcp client", Role: reins.RoleAgent, Peer: "stdio", Source: reins.SourceMCP,
 	}}, nil
 }
+
+// localProject is the project of a private runtime's one browser.
+const localProject = "mcp"
 
 // slots bounds how many clients of one user have a runtime at the same time.
 const slots = 64
@@ -289,8 +295,9 @@ func (l *local) close() error {
 		<-s.done
 	}
 	l.mu.Lock()
-	up, lost := l.up, l.lost
+	up, lost, page := l.up, l.lost, l.page
 	l.mu.Unlock()
+	page.close()
 	err := errors.Join(lost.end(), up.end())
 	l.work.Wait()
 	return err

@@ -40,6 +40,7 @@ func newMCP(io stdio) *cobra.Command {
 		Long: `Speaks the Model Context Protocol on stdin and stdout and gives the client at
 the other end a sealed Chromium of its own. There is nothing to set up: Chromium
 starts while the client initialises, and all of it is gone when the client ends.
+Meanwhile ` + "`reins view`" + ` prints a link to a page on which you watch it and take over.
 
 The browser reaches the public web and nothing private: --allow names what else.
 Started as root, it becomes an ordinary user first.`,
@@ -89,7 +90,7 @@ func (f *mcpFlags) check(io stdio) (localOptions, mcp.Options, error) {
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(logger.Handler(), slog.LevelDebug).Writer())
 	o := localOptions{
-		chromium: f.chromium, engine: reins.Engine(f.engine), allow: f.allow, logger: logger,
+		chromium: f.chromium, engine: reins.Engine(f.engine), allow: f.allow, logger: logger, watched: true,
 		say: func(format string, arguments ...any) {
 			if level < slog.LevelError {
 				fmt.Fprintf(io.err, "reins mcp: "+format+"\n", arguments...)

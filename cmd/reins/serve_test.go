@@ -228,11 +228,6 @@ func TestServe(t *testing.T) {
 	defer site.Close()
 	state := filepath.Join(t.TempDir(), "state")
 	s := spawnServe(t, state).up()
-	for _, part := range []string{"pages ", "API ", "MCP ", "/docs", "admin.key", s.dir()} {
-		if !strings.Contains(s.log.String(), part) {
-			t.Errorf("it does not say %q: %s", part, s.log)
-		}
-	}
 	admin := s.api()
 	reg := registration("till", site)
 	if _, err := admin.Register(t.Context(), reg); err != nil {
@@ -292,6 +287,11 @@ func TestServe(t *testing.T) {
 	}
 	gone(t, all, soon())
 	nothingLeft(t, s.cmd)
+	for _, part := range []string{"pages ", "API ", "MCP ", "/docs", "admin.key", s.dir()} {
+		if !strings.Contains(s.log.String(), part) {
+			t.Errorf("it does not say %q: %s", part, s.log)
+		}
+	}
 	if strings.Contains(s.log.String(), key.Token) || strings.Contains(s.log.String(), strings.TrimSpace(string(link))) {
 		t.Error("a secret is in the log")
 	}
@@ -474,4 +474,56 @@ func certify(t *testing.T, cert, key string, serial int64) {
 	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// MCP-8: a client's private runtime is watched on a page of its own, which `reins view`
+// finds; nothing of that is left when the client ends.
+func TestWatchPrivateRuntime(t *testing.T) {
+	site, err := demo.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer site.Close()
+	cmd := program(t, mcpFlags{engine: "shell", logLevel: "warn"}.mcpArguments(site)...)
+	said := &output{}
+	cmd.Stderr = said
+	c := connect(t, cmd)
+	if text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()}); failed {
+		t.Fatal(text)
+	}
+	for until := time.Now().Add(deadline); !strings.Contains(said.String(), "watch it with `reins view`"); {
+		if time.Now().After(until) {
+			t.Fatalf("it does not say how to watch: %s", said)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	view := program(t, "view", "--actor", "Mira")
+	view.Env = cmd.Env
+	link, err := view.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := joined(t, strings.TrimSpace(string(link)))
+	status, text := p.send("GET", "/v1/projects/mcp/resources", "")
+	var list api.ResourceList
+	if err := json.Unmarshal([]byte(text), &list); status != 200 || err != nil || len(list.Resources) != 1 {
+		t.Fatalf("%d %s", status, text)
+	}
+	status, text = p.send("POST", "/people/open", `{"project":"mcp","resource":"`+list.Resources[0].Key.ID+`"}`)
+	var opened struct{ Lease string }
+	if err := json.Unmarshal([]byte(text), &opened); status != 200 || err != nil {
+		t.Fatalf("%d %s", status, text)
+	}
+	if status, text = p.send("POST", "/v1/leases/"+opened.Lease+"/operations", `{"action":{"verb":"list_tabs"}}`); status != 200 || !strings.Contains(text, site.URL()) {
+		t.Errorf("%d %s", status, text)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	for _, name := range []string{instanceFile, "admin.key"} {
+		if left, err := filepath.Glob(filepath.Join(stateOf(cmd), "reins", "*", name)); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	}
+	nothingLeft(t, cmd)
 }

@@ -71,7 +71,7 @@ func TestKilledServe(t *testing.T) {
 	for pid := range c.pids {
 		all = append(all, pid)
 	}
-	gone(t, all, time.Now().Add(2*time.Second))
+	gone(t, all, time.Now().Add(10*time.Second))
 	nothingLeft(t, last.cmd)
 	t.Logf("killed %v; %d resources, %d retired, %d keys, %d revoked; %d processes seen, all gone", points, len(c.revision), len(c.retired), len(c.keys), len(c.revoked), len(c.pids))
 }
@@ -86,7 +86,7 @@ func (c *campaign) round(t *testing.T, s *serveProcess, random *rand.Rand, round
 		for pid := range c.pids {
 			all = append(all, pid)
 		}
-		gone(t, all, time.Now().Add(2*time.Second))
+		gone(t, all, time.Now().Add(10*time.Second))
 	}
 	if random.IntN(4) == 0 {
 		pause(250 * time.Millisecond)

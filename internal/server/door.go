@@ -24,7 +24,8 @@ type DoorOptions struct {
 	Runtime reins.Runtime
 	// Keys know the API keys. What is made under one is noted there by Runtime.
 	Keys *Keyring
-	// Keeper is what the API offers beside the ports; its Join is the door's own.
+	// Keeper is what the API offers beside the ports; its Join is the door's own. Nil
+	// keeps nothing.
 	Keeper api.Keeper
 	// Agents, when not nil, serves MCP at /mcp to clients with an agent's key.
 	Agents *mcp.Options
@@ -149,12 +150,11 @@ func (d *Door) handlers() (err error) {
 	if err != nil {
 		return err
 	}
-	var keeper api.Keeper
-	if o.Keeper != nil {
-		keeper = inviting{o.Keeper, d}
+	if o.Keeper == nil {
+		o.Keeper = guestbook{}
 	}
 	d.api, err = api.New(api.Options{
-		Runtime: o.Runtime, Keeper: keeper, Version: o.Version, Logger: o.Logger,
+		Runtime: o.Runtime, Keeper: inviting{o.Keeper, d}, Version: o.Version, Logger: o.Logger,
 		Authenticate: func(r *http.Request) (api.Identity, error) {
 			return sender(r.Context()).identity(projectIn(r)), nil
 		},

@@ -74,3 +74,15 @@ func (k keeper) Audit(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, 
 func errNotKept() *reins.Error {
 	return reins.Errorf(reins.CodeDenied, "this server keeps nothing; reins serve does").In(reins.PhaseAdmission)
 }
+
+// guestbook is the keeper of a door that keeps nothing but its guests' links.
+type guestbook struct{ api.Keeper }
+
+func (guestbook) CreateKey(context.Context, api.Identity, api.KeyForm) (api.NewKey, error) {
+	return api.NewKey{}, errNotKept()
+}
+func (guestbook) Keys(context.Context, string) ([]api.Key, error)       { return nil, errNotKept() }
+func (guestbook) RevokeKey(context.Context, api.Identity, string) error { return errNotKept() }
+func (guestbook) Audit(context.Context, api.AuditQuery) ([]api.AuditEntry, error) {
+	return nil, errNotKept()
+}

@@ -51,6 +51,13 @@ func (r *Keyring) Add(k store.HashedKey) {
 	r.keys[k.Hash] = &liveKey{Key: k.Key, hash: k.Hash, ended: make(chan struct{}), made: map[string]made{}, full: 64}
 }
 
+// Fresh makes an administrator's key that is kept nowhere, for as long as the keyring.
+func (r *Keyring) Fresh() reins.Token {
+	token := capability.NewToken()
+	r.Add(store.HashedKey{Key: store.Key{ID: capability.NewID("key"), Created: time.Now()}, Hash: capability.Sum(token)})
+	return token
+}
+
 // find is the key of a token, or nil.
 func (r *Keyring) find(t reins.Token) *liveKey {
 	if len(t) != capability.TokenLength {

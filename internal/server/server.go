@@ -119,7 +119,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 // loadKeys makes the keys known, the first one made where there is none (API-2).
 func (s *Server) loadKeys(ctx context.Context) error {
 	made, err := s.store.FirstKey(ctx, "server", func(t reins.Token) error {
-		return writePrivate(filepath.Join(s.o.Dir, AdminKeyFile), []byte(string(t)+"\n"))
+		return WritePrivate(filepath.Join(s.o.Dir, AdminKeyFile), []byte(string(t)+"\n"))
 	})
 	if err != nil {
 		return err
@@ -134,9 +134,9 @@ func (s *Server) loadKeys(ctx context.Context) error {
 	return err
 }
 
-// writePrivate writes a file that only this user may read, whole or not at all, and on
+// WritePrivate writes a file that only this user may read, whole or not at all, and on
 // the disk when it returns.
-func writePrivate(path string, content []byte) (err error) {
+func WritePrivate(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
 	if err != nil {
 		return reins.Errorf(reins.CodeFenced, "%s cannot be written: %w", path, err)
