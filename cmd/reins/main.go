@@ -1,5 +1,7 @@
 // Command reins gives AI agents sealed Chromium browsers.
 //
+//	reins serve      browsers for agents, programs and people, over HTTP
+//	reins view       a link that lets a person watch and take over
 //	reins mcp        tools for one MCP client, over stdin and stdout
 //	reins demo       a walk through a small shop, by a real MCP client
 //	reins doctor     what a browser needs on this machine, and what is missing
