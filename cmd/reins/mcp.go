@@ -30,6 +30,8 @@ type mcpFlags struct {
 	tools    []string
 	maxBytes int
 	logLevel string
+
+	server, keyFile, certificate string // of one that runs elsewhere
 }
 
 func newMCP(io stdio) *cobra.Command {
@@ -48,12 +50,17 @@ Started as root, it becomes an ordinary user first.`,
   reins mcp --allow 127.0.0.1:3000          it may also reach your own server
   reins mcp --allow 10.1.0.0/16             or a network
   reins mcp --tools tabs                    tools for several tabs
-  reins mcp --tools full                    all tools: drag, wait, read, PDF and more`,
+  reins mcp --tools full                    all tools: drag, wait, read, PDF and more
+  REINS_KEY=… reins mcp --server https://tools.site.test
+                                            speak for a running reins serve`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, s, err := f.check(io)
 			if err != nil {
 				return err
+			}
+			if f.server != "" {
+				return f.speakFor(cmd.Context(), io, o.logger)
 			}
 			if err := becomeOrdinary(f.runAs); err != nil {
 				return err
@@ -67,6 +74,9 @@ Started as root, it becomes an ordinary user first.`,
 	f.addBrowser(cmd)
 	flags.StringSliceVar(&f.tools, "tools", nil, "toolsets ("+strings.Join(mcp.Toolsets(), ", ")+") or single tools (default: default)")
 	flags.IntVar(&f.maxBytes, "max-bytes", 0, "size in `bytes` of a snapshot that names none, 1000 to 1000000 (default 24000)")
+	flags.StringVar(&f.server, "server", "", "`address` of a running reins serve to speak for, instead of a runtime of its own; the agent's key is in $"+keyVariable)
+	flags.StringVar(&f.keyFile, "key-file", "", "`file` with the agent's key, instead of $"+keyVariable)
+	flags.StringVar(&f.certificate, "ca", "", "`file` with a certificate to be trusted besides the system's")
 	flags.StringVar(&f.logLevel, "log-level", "warn", "what stderr tells beside a few plain lines: debug, info, warn, error")
 	return cmd
 }
@@ -216,4 +226,9 @@ func isTerminal(f *os.File) bool {
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
+}
+
+// untilSignal returns a context that ends with SIGTERM or SIGINT.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 }

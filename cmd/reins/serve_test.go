@@ -527,3 +527,51 @@ func TestWatchPrivateRuntime(t *testing.T) {
 	}
 	nothingLeft(t, cmd)
 }
+
+// MCP-8, B110: `reins mcp --server` speaks for a server that runs; when that was killed
+// and has started anew, the client goes on without having to know.
+func TestMCPForServer(t *testing.T) {
+	site, err := demo.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer site.Close()
+	state := filepath.Join(t.TempDir(), "state")
+	s := spawnServe(t, state).up()
+	reg := registration("till", site)
+	if _, err := s.api().Register(t.Context(), reg); err != nil {
+		t.Fatal(err)
+	}
+	key, err := s.api().CreateKey(t.Context(), api.KeyForm{Binding: agentBinding(reg)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "mcp", "--server", s.URL)
+	cmd.Env = append(cmd.Env, keyVariable+"="+key.Token)
+	c := connect(t, cmd)
+	tools, err := c.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 6 {
+		t.Fatalf("%v %v", tools, err)
+	}
+	if text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()}); failed {
+		t.Fatal(text)
+	}
+	_ = s.end(syscall.SIGKILL)
+	again := spawnServe(t, state, "--listen", strings.TrimPrefix(s.URL, "http://"))
+	if text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()}); failed {
+		t.Errorf("after the server was killed and started: %s", text)
+	}
+	again.up()
+	if err := again.api().RevokeKey(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "browser_snapshot"}); err == nil || !strings.Contains(err.Error(), "not valid") {
+		t.Errorf("a revoked key: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := again.end(syscall.SIGTERM); err != nil {
+		t.Errorf("%v\n%s", err, again.log)
+	}
+}
