@@ -374,10 +374,6 @@ func TestWaitFor(t *testing.T) {
 		if got := r.Readiness(); got.Overall != "ready" || got.Capabilities[reins.CapableAutomation].State != "ready" {
 			t.Errorf("once it came: %+v", got)
 		}
-		_, err = w.lease(t, personOf(key1)).Subscribe(ctx0, reins.SubscribeOptions{})
-		if e := code(t, err, reins.CodeNotReady); e.Capability != "view" {
-			t.Errorf("capability %q", e.Capability)
-		}
 		_, err = w.lease(t, agentOf(key1, 1)).Subscribe(ctx0, reins.SubscribeOptions{})
 		code(t, err, reins.CodeDenied)
 		if err := r.Retire(ctx0); err != nil {
