@@ -63,6 +63,7 @@ func (b *browser) fill(ctx context.Context, x *action, a reins.Fill) error {
 	if err != nil {
 		return err
 	}
+	b.showPlace(ctx, x, d, n)
 	f.settling = b.settle(x)
 	if err := set(ctx); err != nil {
 		f.settling.stop()

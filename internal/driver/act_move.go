@@ -106,6 +106,9 @@ func (b *browser) scroll(ctx context.Context, x *action, a reins.Scroll) error {
 	if a.Ref != "" && a.X == 0 && a.Y == 0 && a.To == "" {
 		a.To = "view"
 	}
+	if n != 0 {
+		b.showPlace(ctx, x, d, n)
+	}
 	settling := b.settle(x)
 	var s scrolledInfo
 	err = d.eval(ctx, "(n, o) => reins.scroll(n, o)", &s, n, map[string]any{"x": a.X, "y": a.Y, "to": a.To})

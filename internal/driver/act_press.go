@@ -63,6 +63,7 @@ func (b *browser) aim(ctx context.Context, x *action, ref reins.Ref, w reins.Wai
 		}
 		if in.before.Focus != 0 {
 			x.reply.Result.Target = &reins.Target{Role: in.before.Role, Name: in.before.Name}
+			b.showPlace(ctx, x, d, in.before.Focus)
 		}
 		in.settling = b.settle(x)
 		return in, nil

@@ -19,6 +19,7 @@ type action struct {
 	reply *Reply
 	read  *document      // that the reply's outline is of
 	seen  []outline.Node // all that the last snapshot in it found
+	shown bool           // those who watch know where it acts
 }
 
 // do runs one command. On cancellation it returns once the browser is quiet

@@ -32,21 +32,24 @@ type said struct {
 
 // readyInfo is what that script found.
 type readyInfo struct {
-	OK     bool    `json:"ok"`
-	Gone   bool    `json:"gone"`
-	Why    string  `json:"why"`
-	Text   string  `json:"text"`
-	By     *said   `json:"by"`
-	X      float64 `json:"x"`
-	Y      float64 `json:"y"`
-	W      float64 `json:"w"`
-	H      float64 `json:"h"`
-	Tag    string  `json:"tag"`
-	Role   string  `json:"role"`
-	Name   string  `json:"name"`
-	Focus  int     `json:"focus"`
-	Busy   int     `json:"busy"`
-	Option bool    `json:"option"`
+	OK   bool    `json:"ok"`
+	Gone bool    `json:"gone"`
+	Why  string  `json:"why"`
+	Text string  `json:"text"`
+	By   *said   `json:"by"`
+	X    float64 `json:"x"`
+	Y    float64 `json:"y"`
+	W    float64 `json:"w"`
+	H    float64 `json:"h"`
+
+	Place []float64 `json:"place"` // of the element in its document's window: x, y, width, height
+
+	Tag    string `json:"tag"`
+	Role   string `json:"role"`
+	Name   string `json:"name"`
+	Focus  int    `json:"focus"`
+	Busy   int    `json:"busy"`
+	Option bool   `json:"option"`
 }
 
 func (r readyInfo) target() *reins.Target { return &reins.Target{Role: r.Role, Name: r.Name} }
@@ -112,6 +115,7 @@ func (b *browser) locateElement(ctx context.Context, x *action, d *document, n i
 				b.disarm(s)
 				return nil, err
 			}
+			x.acting(s)
 			return s, nil
 		}
 		if time.Now().After(end) {

@@ -15,6 +15,7 @@ const (
 	clipBytes   = 1 << 20         // of a text that is copied (INP-1)
 	clipAnswers = 5 * time.Second // for all that one use of the clipboard asks of the page
 	clipTries   = 3               // of a paste that found another text than was put there
+	putTries    = 3               // pictures that the focus may take to arrive
 )
 
 // clipInfo is what a document saw of a paste (js/view.js: clipTaken).
@@ -123,20 +124,26 @@ func (x *action) handled(ctx context.Context, in rawInput) error {
 }
 
 // putClip puts a text on the browser's clipboard. Only a document that has the
-// focus may do that, or one around it; which that is, trying tells.
+// focus may do that, or one around it; which that is, trying tells. While the
+// focus is on its way from one process to another it is none of them.
 func (x *action) putClip(ctx context.Context, text string) error {
-	docs, err := x.tab.documents(ctx)
-	if err != nil {
-		return err
-	}
-	for i, d := range docs {
-		got, err := d.wait(ctx, putting(d.document, text))
-		if err != nil && (i == 0 || ctx.Err() != nil) {
+	for range putTries {
+		docs, err := x.tab.documents(ctx)
+		if err != nil {
 			return err
 		}
-		var ok bool
-		if err == nil && d.result(got, &ok) == nil && ok {
-			return nil
+		for i, d := range docs {
+			got, err := d.wait(ctx, putting(d.document, text))
+			if err != nil && (i == 0 || ctx.Err() != nil) {
+				return err
+			}
+			var ok bool
+			if err == nil && d.result(got, &ok) == nil && ok {
+				return nil
+			}
+		}
+		if err := docs[0].eval(ctx, "() => reins.after(1e9, 0)", nil); err != nil {
+			return err
 		}
 	}
 	return reins.Errorf(reins.CodeToolFailed, "the page in tab %s does not let the clipboard be used; type the text instead", x.tab.id)

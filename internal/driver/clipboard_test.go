@@ -63,3 +63,30 @@ own.onpaste = e => { const t = e.clipboardData.getData('text/plain'); result.tex
 		p.says("got 1048576")
 	})
 }
+
+// INP-1: the clipboard works in frames of other sites.
+func TestClipboardInFrames(t *testing.T) {
+	s := site(t, map[string]string{
+		"/":      `<!doctype html><title>Outer</title><iframe id=f width=400 height=200></iframe>`,
+		"/inner": `<!doctype html><body style="margin:0"><input id=i style="width:200px;height:40px"><p id=t>inner text</p>`,
+	})
+	eachEngine(t, func(t *testing.T, engine reins.Engine) {
+		b := newBrowser(t, engine)
+		p := person{b, t}
+		b.open(t, s.URL)
+		p.script(t, "document.getElementById('f').src = '"+at(s, "inner.test", "/inner")+"'")
+		waitFor(t, "the frame is there", func() bool { return strings.Contains(b.see(t), "inner text") })
+		x, y := p.center("#f")
+		for range 20 { // a frame that has just come does not take the focus at once
+			p.press(x-150, y-80)
+			if p.script(t, "document.activeElement.id") == "f" {
+				break
+			}
+		}
+		p.does(reins.Clipboard{Tab: p.tab(), Kind: "paste", Text: "pasté"})
+		p.key(reins.Key{Key: "a", Code: "KeyA", Modifiers: []string{"Control"}})
+		if got := p.does(reins.Clipboard{Tab: p.tab(), Kind: "copy"}).Result.Clipboard; got != "pasté" {
+			t.Errorf("copied %q from the frame", got)
+		}
+	})
+}

@@ -242,7 +242,7 @@ const done = (el, r, o) => {
   watching = true;
   observer.observe(document, { subtree: true, childList: true, characterData: true });
   const a = activeElement();
-  return { ok: true, x: r.x, y: r.y, tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
+  return { ok: true, x: r.x, y: r.y, place: placeOf(el), tag: el.localName, focus: a ? numberOf(a) : 0, busy: busyParts(), ...subject(el) };
 };
 
 // through says where a point inside the frame of element n lies in this

@@ -15,6 +15,15 @@ const laidOut = (width, height, scale, ms) => new Promise((done) => {
   requestAnimationFrame(look);
 });
 
+// spotOf is where element n is in the window, and its middle; nothing of it when
+// it is out of view.
+const spotOf = (n) => {
+  const el = elementOf(n);
+  const [x, y, w, h] = el ? placeOf(el) : [0, 0, 0, 0];
+  const inside = w > 0 && h > 0 && x < innerWidth && y < innerHeight && x + w > 0 && y + h > 0;
+  return inside ? { ok: true, x: x + w / 2, y: y + h / 2, place: [x, y, w, h] } : {};
+};
+
 // The clipboard of the browser: text is put on it and taken from it by events that
 // the page does not see, so that what a person copies and pastes comes by the
 // page's own events as from a keyboard. These listeners are the first in every

@@ -3,5 +3,5 @@ globalThis.reins = {
   walk, hosts, adopt, settleHosts, numberOf, ready, through, reveal, disarm, focusOn, caretAtEnd, after, standing, rectOf, control, selectAll,
   holding, pick, takesNumber, choose, chosen, pressOption, awaitChecked, optionsOf, sliderNow, filesOf, fileReady, elementOf,
   read, untilText, untilState, unwait, shows, scroll, placed, bar, caretForSecret, strayed, takesSecret, wipe,
-  laidOut, putClip, takeClip, expectClip, clipTaken,
+  laidOut, spotOf, putClip, takeClip, expectClip, clipTaken,
 };
