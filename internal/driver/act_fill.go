@@ -8,10 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/chromedp/cdproto/input"
-
 	"github.com/reins-browser/reins"
-	"github.com/reins-browser/reins/internal/cdp"
 )
 
 // controlInfo is what a control is (js/control.js: control).
@@ -162,8 +159,14 @@ func (f *filling) finishFill(ctx context.Context) error {
 	if err := f.settling.finish(ctx, f.x, or(w.Settle, waitSettle), f.before, f.doc); err != nil {
 		return err
 	}
-	if !f.a.Submit && !f.ended {
+	switch {
+	case !f.doc.current():
+		f.x.changes().Value = "" // it went with its page
+	case !f.a.Submit && !f.ended:
 		if err := f.verify(ctx); err != nil {
+			return err
+		}
+		if err := f.offered(ctx); err != nil {
 			return err
 		}
 	}
@@ -214,6 +217,26 @@ func (f *filling) verify(ctx context.Context) error {
 		f.x.changes().Value = bounded(strings.ReplaceAll(h.Shown, "\u2028", "\n"))
 	}
 	return nil
+}
+
+// offered tells of a list that opened below a text field and offers what the
+// field holds: where only what is chosen counts, the text alone does nothing.
+func (f *filling) offered(ctx context.Context) error {
+	if f.info.Kind != "text" {
+		return nil
+	}
+	var o *struct {
+		Number int    `json:"number"`
+		Name   string `json:"name"`
+	}
+	err := f.doc.eval(ctx, "n => reins.offered(n)", &o, f.info.Number)
+	if err != nil && (errors.Is(err, errReplaced) || interrupted(err)) {
+		return nil
+	}
+	if err == nil && o != nil {
+		f.x.note("a list is open below it that offers %q [ref=%s]; if the text alone does nothing, click that", o.Name, elementRef(f.doc.number, o.Number))
+	}
+	return err
 }
 
 // held is what a control holds (js/control.js: holding).
@@ -324,84 +347,6 @@ func (f *filling) setText(ctx context.Context) error {
 		return err
 	}
 	return f.retype(ctx, text)
-}
-
-// retype fills a field key by key that did not take its text at once, as some
-// do that shape their value.
-func (f *filling) retype(ctx context.Context, text string) error {
-	if len(text) > 4096 {
-		return nil // verify says what it holds
-	}
-	if err := f.insert(ctx, ""); err != nil || f.ended {
-		return err
-	}
-	if err := f.focus(ctx, "caretAtEnd"); err != nil {
-		return err
-	}
-	if err := f.typeOut(ctx, text); err != nil {
-		return err
-	}
-	_, err := f.landed(ctx)
-	return err
-}
-
-// insert selects all that the control holds and puts text in its place. Input
-// that something else would get is stopped, and tried again.
-func (f *filling) insert(ctx context.Context, text string) error {
-	for tries := 0; ; tries++ {
-		var sel focusInfo
-		if err := f.doc.eval(ctx, "n => reins.selectAll(n)", &sel, f.info.Number); err != nil {
-			return err
-		}
-		if sel.Gone {
-			return errStale(f.a.Ref)
-		}
-		if !sel.OK {
-			f.b.disarm(f.spot)
-			return reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) does not take the focus; use another element", f.info.Role, f.info.Name, f.a.Ref).With("reason", "focus")
-		}
-		var events []cdp.Request
-		switch {
-		case text != "":
-			events = []cdp.Request{cdp.Prepare(input.InsertText, input.InsertTextParams{Text: text})}
-		case !sel.Empty:
-			events = stroke(named["Delete"], 0)
-		}
-		if err := f.send(ctx, events); err != nil {
-			return err
-		}
-		g, err := f.landed(ctx)
-		if err != nil || g.Blocked == nil {
-			return err
-		}
-		if tries == 2 {
-			return reins.Errorf(reins.CodeNotActionable, "%s %.100q (ref %s) keeps losing the focus to %.120q; fill that first or take a new snapshot", f.info.Role, f.info.Name, f.a.Ref, g.Blocked.Text).With("reason", "focus")
-		}
-	}
-}
-
-// insertWithKeys is for editors that take their text out of a hidden field:
-// only their own "select all" knows what they hold.
-func (f *filling) insertWithKeys(ctx context.Context, text string) error {
-	if err := f.focus(ctx, "focusOn"); err != nil {
-		return err
-	}
-	all, err := parseChord("Control+A")
-	if err != nil {
-		return err
-	}
-	if err := f.send(ctx, chordEvents(all)); err != nil {
-		return err
-	}
-	replace := stroke(named["Backspace"], 0) // editors bind it more often than Delete
-	if text != "" {
-		replace = []cdp.Request{cdp.Prepare(input.InsertText, input.InsertTextParams{Text: text})}
-	}
-	if err := f.send(ctx, replace); err != nil {
-		return err
-	}
-	_, err = f.landed(ctx)
-	return err
 }
 
 // setRich replaces the text of an editor by real input.

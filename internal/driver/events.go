@@ -259,9 +259,7 @@ func (t *tab) navigatedLocked(s *cdp.Session, v page.EventFrameNavigated) {
 	}
 	if f.doc != nil { // the first document of a frame leaves its window to the next
 		t.b.lastDoc++
-		next := *f.doc
-		next.number, next.gone = t.b.lastDoc, make(chan struct{})
-		f.enterLocked(&next)
+		f.enterLocked(&document{frame: f, number: t.b.lastDoc, session: f.doc.session, context: f.doc.context, id: f.doc.id, gone: make(chan struct{})})
 	}
 	f.phase, f.painted = phaseCommitted, false
 	t.arrivedLocked(f, v.Frame)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -44,7 +45,7 @@ const (
 )
 
 // document is one document of one frame, as the isolated world in it sees it.
-// It does not change; a frame gets another one.
+// It does not change but for how it is reached; a frame gets another one.
 type document struct {
 	frame   *frame
 	number  int // only grows on a connection; never used again
@@ -52,6 +53,7 @@ type document struct {
 	context string // unique ID of the isolated world's execution context
 	id      runtime.ExecutionContextID
 	gone    chan struct{} // closed when it is no longer the frame's document
+	reach   atomic.Int32  // how a snapshot gets at it: reachUnknown and so on
 }
 
 // placed is a document and the index of its parent's in the same list, -1 for

@@ -17,6 +17,7 @@ type key struct {
 	code     string // "KeyA"; empty for a character no key of the US layout makes
 	virtual  int64  // Windows virtual key code
 	text     string // what it types
+	plain    string // what it would type without the modifiers held with it
 	location int64
 	shift    bool // the US layout needs Shift for it
 }
@@ -182,7 +183,7 @@ func underModifiers(c chord) key {
 			k.key, k.shift = strings.ToLower(k.key), false
 		}
 	}
-	k.text = ""
+	k.plain, k.text = k.key, ""
 	if typing {
 		k.text = k.key
 	}
@@ -318,15 +319,21 @@ func strokeWith(k key, mods, after int64) []cdp.Request {
 		text = ""
 	}
 	down := input.DispatchKeyEventTypeRawKeyDown
-	if text != "" {
-		down = input.DispatchKeyEventTypeKeyDown
+	if text != "" || mods&(bitControl|bitAlt|bitMeta) == bitAlt && k.plain != "" {
+		down = input.DispatchKeyEventTypeKeyDown // one that types, or may be an access key
 	}
 	return []cdp.Request{keyEvent(down, k, mods, text), keyEvent(input.DispatchKeyEventTypeKeyUp, k, after&^modifierBits[k.key], "")}
 }
 
+// keyEvent is one event of a key. Access keys are found by what a key would type
+// without modifiers.
 func keyEvent(kind input.DispatchKeyEventType, k key, mods int64, text string) cdp.Request {
+	plain := text
+	if kind == input.DispatchKeyEventTypeKeyDown && text == "" {
+		plain = k.plain
+	}
 	p := input.DispatchKeyEventParams{
-		Type: kind, Modifiers: mods, Key: k.key, Code: k.code, WindowsVirtualKeyCode: k.virtual, Text: text, UnmodifiedText: text,
+		Type: kind, Modifiers: mods, Key: k.key, Code: k.code, WindowsVirtualKeyCode: k.virtual, Text: text, UnmodifiedText: plain,
 		Location: k.location,
 	}
 	if command := commands[strings.ToLower(k.key)]; kind == input.DispatchKeyEventTypeRawKeyDown && command != "" && mods&^bitShift == bitControl {

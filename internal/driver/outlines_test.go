@@ -10,8 +10,11 @@ import (
 	"github.com/reins-browser/reins"
 )
 
+// outlined is a page and what a snapshot of it reads.
+type outlined struct{ name, html, want string }
+
 // outlines are pages and what a snapshot of them reads (SNAP-1, SNAP-3).
-var outlines = []struct{ name, html, want string }{
+var outlines = []outlined{
 	{"text and blocks", `<h1>One</h1><p>Some <b>bold</b> and <i>soft</i> text.</p><div>first<div>second</div>third</div><pre>a
  b</pre>x<br>y`, `- heading "One" [level=1]
 - paragraph: Some bold and soft text.
@@ -189,7 +192,11 @@ two</textarea><input type=file aria-label=F multiple accept=".pdf"><input type=r
 	{"odd text", `<p id=p></p><button title="say &quot;hi&quot;"></button><script>p.textContent='half \ud83d pair\u0007bell'</script>`, "- paragraph: half \uFFFD pair bell\n- button \"say \\\"hi\\\"\" [ref=e1]\n"},
 }
 
-func TestOutlines(t *testing.T) {
+func TestOutlines(t *testing.T) { sameOutlines(t, outlines) }
+
+// sameOutlines reads pages on both engines and compares.
+func sameOutlines(t *testing.T, outlines []outlined) {
+	t.Helper()
 	eachEngine(t, func(t *testing.T, engine reins.Engine) {
 		b := newBrowser(t, engine)
 		pages := map[string]string{}

@@ -180,67 +180,6 @@ func below(docs []placed, top int) []placed {
 
 var errGoneElement = errors.New("the element is gone")
 
-// walkAll runs the walker in every document at once. The first document must
-// answer; others that do not are left empty and counted.
-func (b *browser) walkAll(ctx context.Context, docs []placed, n int, r *reading) ([]outline.Page, error) {
-	pages := make([]outline.Page, len(docs))
-	errs := make([]error, len(docs))
-	slow, cancel := context.WithTimeout(ctx, mainAnswers)
-	defer cancel()
-	rest, stop := context.WithCancel(slow)
-	defer stop()
-	var wg sync.WaitGroup
-	for i := 1; i < len(docs); i++ {
-		wg.Go(func() { pages[i], errs[i] = b.walk(rest, docs[i].document, 0) })
-	}
-	pages[0], errs[0] = b.walk(slow, docs[0].document, n)
-	timer := time.AfterFunc(frameAnswers, stop)
-	defer timer.Stop()
-	if errs[0] != nil {
-		stop()
-	}
-	wg.Wait()
-	if err := errs[0]; err != nil {
-		if slow.Err() != nil && ctx.Err() == nil {
-			return nil, errBusy(docs[0].frame.tab)
-		}
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	for i, p := range pages {
-		if errs[i] != nil && !errors.Is(errs[i], errReplaced) {
-			r.silent++
-		}
-		r.busy = r.busy || p.Busy
-		r.full = r.full || p.Full
-		r.late = r.late || p.Late
-	}
-	return pages, nil
-}
-
-// walk reads one document; where it may have closed shadow roots, those are
-// handed to the walker first.
-func (b *browser) walk(ctx context.Context, d *document, n int) (outline.Page, error) {
-	for depth := 0; ; depth++ {
-		var text string
-		if err := d.eval(ctx, "n => reins.walk(n)", &text, n); err != nil {
-			return outline.Page{}, err
-		}
-		if text == outline.Gone {
-			return outline.Page{}, errGoneElement
-		}
-		p, err := outline.Parse(text, d.number)
-		if err != nil {
-			return outline.Page{}, err
-		}
-		if p.Hosts == 0 || depth == closedDepth || !b.openClosed(ctx, d) {
-			return p, nil
-		}
-	}
-}
-
 // openClosed asks the browser which of the walker's candidates have a closed
 // shadow root, and hands those in. It reports whether there were any.
 func (b *browser) openClosed(ctx context.Context, d *document) bool {
@@ -342,13 +281,18 @@ func (b *browser) ownerNumber(ctx context.Context, parent *document, f *frame) (
 		return 0, err
 	}
 	cdp.Send(parent.session, runtime.ReleaseObject, runtime.ReleaseObjectParams{ObjectID: el.id})
-	b.views.mu.Lock()
-	defer b.views.mu.Unlock()
-	if b.views.owners == nil || len(b.views.owners) > 4096 {
-		b.views.owners = map[ownerKey]int{}
-	}
-	b.views.owners[key] = n
+	b.views.own(key, n)
 	return n, nil
+}
+
+// own remembers the number of the element that a frame is embedded by.
+func (v *views) own(key ownerKey, n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.owners == nil || len(v.owners) > 4096 {
+		v.owners = map[ownerKey]int{}
+	}
+	v.owners[key] = n
 }
 
 // chooserNodes are an open file chooser as entries one can act on (SNAP-8).

@@ -252,6 +252,9 @@ type standing struct {
 
 	// Changed: the document has changed since an element of it was found.
 	Changed bool `json:"changed"`
+
+	// Now is what has been turned over on the element acted on: "checked".
+	Now string `json:"now"`
 }
 
 // finish waits until what the input set off is there, at most for bound, and
@@ -293,6 +296,9 @@ func (s *settling) told(ctx context.Context, x *action, now *stood, before *stan
 	s.tell(x, now, doc)
 	if now.doc != doc {
 		s.tab.awaitLoad(ctx)
+	}
+	if _, filled := x.cmd.Action.(reins.Fill); now.Now != "" && !filled {
+		x.note("it is now %s", now.Now)
 	}
 	if now.Frame {
 		short, cancel := context.WithTimeout(ctx, frameAnswers)

@@ -79,7 +79,7 @@ func walkOnce(ctx context.Context, b *testing.B, tb *testBrowser) float64 {
 		b.Fatal(err)
 	}
 	var took float64
-	if err := d.eval(ctx, "() => { const t = performance.now(); reins.walk(0); return performance.now() - t; }", &took); err != nil {
+	if err := d.eval(ctx, "() => { const t = performance.now(); reins.walk(0, Infinity); return performance.now() - t; }", &took); err != nil {
 		b.Fatal(err)
 	}
 	return took
@@ -97,7 +97,7 @@ func profile(ctx context.Context, b *testing.B, d *document) {
 		b.Fatal(err)
 	}
 	for range 20 {
-		if err := d.eval(ctx, "() => { reins.walk(0) }", nil); err != nil {
+		if err := d.eval(ctx, "() => { reins.walk(0, Infinity) }", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

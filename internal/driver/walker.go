@@ -16,6 +16,12 @@ var (
 	scriptKinds string
 	//go:embed js/walk.js
 	scriptWalk string
+	//go:embed js/slice.js
+	scriptSlice string
+	//go:embed js/frames.js
+	scriptFrames string
+	//go:embed js/look.js
+	scriptLook string
 	//go:embed js/special.js
 	scriptSpecial string
 	//go:embed js/act.js
@@ -39,7 +45,7 @@ var (
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSpecial +
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSlice + scriptFrames + scriptLook + scriptSpecial +
 	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptView + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.

@@ -138,6 +138,24 @@ func TestFindKeepsRowsWhole(t *testing.T) {
 	}
 }
 
+// TestFindSaysWhatItLeavesOut: what stands beside a match, and is shown without
+// what is in it, does not look empty (SNAP-5).
+func TestFindSaysWhatItLeavesOut(t *testing.T) {
+	all := nodes(t, `0	complete	0	0
+0		main	1			
+1		paragraph	0			High water
+1		list	0			
+2		listitem	0			06:10
+2		listitem	0			12:25
+1	i	link	2	More		
+2	u	/url	0			/more`, 1)
+	got, _ := Select(all, Options{Find: "high"})
+	want := "- main [ref=f1e1]:\n  - paragraph: High water\n  - list [inside=2]\n  - link \"More\" [ref=f1e2]:\n    - /url: /more\n"
+	if diff := cmp.Diff(want, text(Lines(got))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDiff(t *testing.T) {
 	old := nodes(t, `0	complete	0	0
 0		main	1			

@@ -96,7 +96,8 @@ var unit = map[string]bool{"row": true, "listitem": true, "article": true, "opti
 
 // find keeps entries that match, what is around and inside them, and the
 // entries they are in. A match's row, list item or the like is kept whole when
-// it is small; of a match that is large it says how much is left out.
+// it is small; of a match that is large, and of what stands beside one, it says
+// how much is left out.
 func find(nodes []Node, text string) ([]Node, int) {
 	want := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	keep := make([]bool, len(nodes))
@@ -139,6 +140,9 @@ func size(nodes []Node, i, most int) int {
 // node of which more than insideMatch entries could have been: what its reader
 // would else take for its end.
 func cutInside(nodes []Node, keep []bool, i int) int {
+	if i+1 < len(nodes) && nodes[i+1].Depth > nodes[i].Depth && !nodes[i+1].URL && !keep[i+1] {
+		return hidden(nodes, keep, i)
+	}
 	if i+insideMatch >= len(nodes) || !keep[i+1] || size(nodes, i, insideMatch) <= insideMatch {
 		return 0
 	}
@@ -154,6 +158,21 @@ func cutInside(nodes []Node, keep []bool, i int) int {
 		}
 	}
 	return left
+}
+
+// hidden counts the entries inside of a node that stands beside a match; 0 when
+// any of them is kept.
+func hidden(nodes []Node, keep []bool, i int) int {
+	n := 0
+	for j := i + 1; j < len(nodes) && nodes[j].Depth > nodes[i].Depth; j++ {
+		if keep[j] {
+			return 0
+		}
+		if !nodes[j].URL {
+			n++
+		}
+	}
+	return n
 }
 
 func contains(s, want string) bool {

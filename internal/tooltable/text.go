@@ -117,7 +117,7 @@ func named(t *reins.Target, ref reins.Ref) string {
 	case t == nil:
 		return string(ref)
 	case t.Name == "" && (t.Role == "" || t.Role == "none" || t.Role == "generic"):
-		return "the element " + string(ref)
+		return strings.TrimSuffix("the element "+string(ref), " ")
 	case t.Name == "":
 		return t.Role
 	}

@@ -239,6 +239,7 @@ const done = (el, r, o) => {
   if (o.arm === 'pointer') arm(el, 'pointer');
   changed = entered = false;
   stillNow();
+  baseline(el);
   watching = true;
   observer.observe(document, { subtree: true, childList: true, characterData: true });
   const a = activeElement();
@@ -347,9 +348,57 @@ const caretAtEnd = (n) => {
 
 const busyParts = () => document.querySelectorAll('[aria-busy="true"]').length;
 
+// toggles is what one press may turn over, in words; '' for most elements.
+const toggles = (el) => {
+  el = meant(el);
+  const out = [];
+  if (kindOf(el) === 'check') out.push({ true: 'checked', false: 'not checked' }[checkedOf(el)] ?? 'half checked');
+  if (el.localName === 'summary') out.push(el.parentElement?.open ? 'expanded' : 'collapsed');
+  for (const [name, is, not] of [['aria-pressed', 'pressed', 'not pressed'], ['aria-expanded', 'expanded', 'collapsed'], ['aria-selected', 'selected', 'not selected']]) {
+    const v = attr(el, name);
+    if (v === 'true') out.push(is);
+    else if (v === 'false') out.push(not);
+  }
+  return out.join(', ');
+};
+
+// What the next input is held against: its element, what that was, and how many
+// timers the page had set.
+let subject_ = null;
+let toggled = '';
+let timersBefore = 0;
+const baseline = (el) => {
+  subject_ = el;
+  toggled = el ? toggles(el) : '';
+  timersBefore = pageTimers();
+};
+
+// An input that set a timer of the page is likely to show only when that runs
+// out, as in fields that filter once typing has ended. Where nothing came of it
+// twice, it is not waited for again.
+const DEBOUNCE = 600;
+const VAIN = 2;
+const vain = new WeakMap(); // element → waits that nothing came of
+
+const waitedInVain = (el) => vain.get(el) || 0;
+
+const belated = async (ms) => {
+  const el = subject_ || activeElement();
+  if (!entered || !el || pageTimers() <= timersBefore || waitedInVain(el) >= VAIN) return;
+  const stirred = await new Promise((done) => {
+    const end = (v) => { clearTimeout(late); stirs.disconnect(); done(v); };
+    const stirs = new MutationObserver(() => end(true));
+    const late = later(() => end(false), Math.min(ms, DEBOUNCE));
+    stirs.observe(document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ['class', 'style', 'hidden', 'open', 'aria-busy'] });
+  });
+  if (stirred) await painted();
+  else vain.set(el, waitedInVain(el) + 1);
+};
+
 // after waits for a picture that shows what the input did, or for two when it
-// has not shown anything yet, and for parts of the page that began to say that
-// they are busy, at most ms; then it tells how the page stands (ACT-6).
+// has not shown anything yet, for what comes of it when a timer runs out, and for
+// parts of the page that began to say that they are busy, at most ms; then it
+// tells how the page stands (ACT-6).
 const after = async (busyBefore, ms) => {
   const began = performance.now();
   await painted();
@@ -359,6 +408,7 @@ const after = async (busyBefore, ms) => {
     scrolled = false;
     await painted();
   }
+  await belated(ms - (performance.now() - began));
   while (busyParts() > busyBefore && performance.now() - began < ms) await frame();
   return standing();
 };
@@ -388,7 +438,11 @@ const observer = new MutationObserver(() => { changed = true; observer.disconnec
 
 const standing = () => {
   const a = activeElement();
-  const out = { busy: busyParts(), focus: 0, title: bound(document.title), changed };
+  const out = { busy: busyParts(), focus: 0, title: bound(document.title), changed, now: '' };
+  if (subject_?.isConnected) {
+    const now = toggles(subject_);
+    if (now !== toggled) out.now = now;
+  }
   observer.disconnect();
   changed = true;
   watching = entered = false;
@@ -398,6 +452,7 @@ const standing = () => {
     Object.assign(out, subject(a));
     out.frame = a.localName === 'iframe' || a.localName === 'frame';
   }
+  baseline(out.focus ? a : null);
   return out;
 };
 

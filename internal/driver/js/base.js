@@ -1,5 +1,5 @@
 // The eyes and hands of the driver in one document. These files run, joined in
-// the order base, role, name, state, kinds, walk, special, act, control, world, in an isolated
+// the order base, role, name, state, kinds, walk, slice, frames, look, special, act, control, world, in an isolated
 // world of every frame: the page sees none of it. Reading never changes the page: no
 // attribute, focus, scroll, style or event.
 'use strict';
@@ -120,16 +120,26 @@ const activeElement = () => {
   }
 };
 
+// Numbers of timers are given in a row to all worlds of a document, so that the
+// next one tells how many there were. Own ones are counted, to leave them out.
+let ownTimers = 0;
+const later = (f, ms) => { ownTimers++; return setTimeout(f, ms); };
+const pageTimers = () => {
+  const id = later(() => {}, 0);
+  clearTimeout(id);
+  return id - ownTimers;
+};
+
 // frame ends with the next picture, or after a while where none is painted.
 const frame = () => new Promise((done) => {
-  const late = setTimeout(done, 250);
+  const late = later(done, 250);
   requestAnimationFrame(() => { clearTimeout(late); done(); });
 });
 
 // painted ends when the next picture was made: what runs at its beginning, then
 // style, layout and paint are one task, and the message comes after it.
 const painted = () => new Promise((done) => {
-  const late = setTimeout(done, 250);
+  const late = later(done, 250);
   requestAnimationFrame(() => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => { clearTimeout(late); port1.close(); done(); };

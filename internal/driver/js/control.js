@@ -108,6 +108,22 @@ const holding = (n) => {
     valid: el.validity ? !el.validity.badInput : true };
 };
 
+// offered is what stands in a list that lies open below a text field and says
+// just what the field holds: such a field may take nothing but what is chosen.
+const offered = (n) => {
+  const el = elementOf(n);
+  const want = el && typeof el.value === 'string' && el.type !== 'password' ? squeeze(el.value).toLowerCase() : '';
+  if (!want) return null;
+  const r = el.getBoundingClientRect();
+  for (let y = r.bottom + 5; y < Math.min(r.bottom + 240, innerHeight); y += 8) {
+    const hit = deepest(r.left + Math.min(20, r.width / 2), y);
+    if (!hit || hit === document.body || holds(hit, el)) continue;
+    const over = closest(hit, (p) => /absolute|fixed/.test(getComputedStyle(p).position) || p.matches(':popover-open'));
+    if (over && !holds(over, el) && squeeze(hit.innerText ?? '').toLowerCase() === want) return { number: numberOf(hit), name: bound(squeeze(hit.innerText), 80) };
+  }
+  return null;
+};
+
 const hex = (v) => {
   const m = /^#([0-9a-f])([0-9a-f])([0-9a-f])$/i.exec(v);
   return m ? ('#' + m[1] + m[1] + m[2] + m[2] + m[3] + m[3]).toLowerCase() : v.toLowerCase();

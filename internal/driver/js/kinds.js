@@ -17,6 +17,9 @@ PLACES.delete('list');
 const NAME_SAYS_ALL = new Set(('button link checkbox radio switch option tab menuitem menuitemcheckbox menuitemradio ' +
   'heading tooltip').split(' '));
 
+// What is typed or chosen, and has a look of the browser's own.
+const TYPES = new Set(['input', 'select', 'textarea', 'iframe', 'canvas', 'video', 'audio']);
+
 const HOSTS = new Set('div span section article aside main header footer nav p blockquote h1 h2 h3 h4 h5 h6'.split(' '));
 
 // What is known of an element by its tag alone, as bits.

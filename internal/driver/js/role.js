@@ -100,15 +100,20 @@ const partsOf = (table) => {
 let kinParts = new WeakMap(); // parent → what its cells or rows are, for one reading
 let rowHeads = new WeakMap(); // row → whether it has ordinary cells, for one reading
 
-const tablePart = (el, tag) => {
-  const kin = el.parentElement;
-  if (!kin) return 'generic';
+// partsAround tells what a cell or row is part of: '' for nothing.
+const partsAround = (el, kin) => {
   let parts = kinParts.get(kin);
   if (parts === undefined) {
     const table = tableOf(el);
     parts = table ? partsOf(table) : '';
     kinParts.set(kin, parts);
   }
+  return parts;
+};
+
+const tablePart = (el, tag) => {
+  const kin = el.parentElement;
+  const parts = kin ? partsAround(el, kin) : '';
   if (!parts) return 'generic';
   if (tag === 'tr') return 'row';
   if (tag === 'td') return parts === 'grid' ? 'gridcell' : 'cell';
@@ -176,6 +181,7 @@ const roleOf = (el, tag = el.localName) => {
       }
       if (token === 'image') return 'img';
       if (token === 'directory') return 'list';
+      if (token === 'cell' && el.parentElement && partsAround(el, el.parentElement) === 'grid') return 'gridcell';
       if ((token === 'region' || token === 'form') && !named(el)) continue;
       if (tag === 'input' && el.type === 'file') break;
       return token;

@@ -1,6 +1,8 @@
 // States and values of elements, as an outline prints them.
 const SELECTABLE = new Set('gridcell option row tab columnheader rowheader treeitem cell'.split(' '));
 const CHECKABLE = new Set('checkbox menuitemcheckbox menuitemradio option radio switch treeitem'.split(' '));
+// Grids mark their cells, whether they may or not; no mark is not the same as a cross.
+const MARKED = new Set(['gridcell', 'cell', 'row', 'listitem']);
 const quoted = (s) => '"' + bound(squeeze(String(s)), 300).replace(/[\\"]/g, '\\$&') + '"';
 
 const isTrue = (el, name) => attr(el, name) === 'true';
@@ -33,6 +35,7 @@ const states = (el, tag, role, disabled, plain = false) => {
       else if (c === 'mixed' && role !== 'switch') s += ' [checked=mixed]';
     }
   }
+  else if (MARKED.has(role) && el.hasAttribute('aria-checked')) s += ' [checked' + (isTrue(el, 'aria-checked') ? ']' : '=' + (attr(el, 'aria-checked') === 'mixed' ? 'mixed]' : 'false]'));
   if (disabled) s += ' [disabled]';
   const isControl = tag === 'input' || tag === 'select' || tag === 'textarea';
   if (tag === 'summary' && role === 'button') s += el.parentElement.open ? ' [expanded]' : ' [collapsed]';
@@ -109,6 +112,13 @@ const ariaStates = (el, role, before) => {
   return s;
 };
 
+// middle is where a slider stands that does not say where (WAI-ARIA 1.2).
+const middle = (el) => {
+  const min = parseFloat(attr(el, 'aria-valuemin')) || 0;
+  const max = parseFloat(attr(el, 'aria-valuemax') ?? '100');
+  return String(min + ((Number.isNaN(max) ? 100 : max) - min) / 2);
+};
+
 // shownValue is the value of a control as a person sees it.
 const shownValue = (el, tag, role) => {
   switch (tag) {
@@ -123,7 +133,9 @@ const shownValue = (el, tag, role) => {
     case 'meter': return String(el.value);
   }
   switch (role) {
-    case 'slider': case 'spinbutton': case 'scrollbar': case 'progressbar': case 'meter': case 'separator':
+    case 'slider': case 'scrollbar':
+      return attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow') || middle(el);
+    case 'spinbutton': case 'progressbar': case 'meter': case 'separator':
       return attr(el, 'aria-valuetext') || attr(el, 'aria-valuenow') || '';
   }
   return '';

@@ -6,9 +6,9 @@ const STIRS = ['transitionend', 'transitioncancel', 'animationstart', 'animation
   'focusout', 'scroll', 'resize', 'readystatechange', 'slotchange', 'invalid'];
 
 // shows tells whether a text can be seen or is the name or value of something.
-const shows = (text) => {
+const shows = async (text) => {
   const want = squeeze(text).toLowerCase();
-  const all = walk(0).toLowerCase();
+  const all = (await walk(0)).toLowerCase();
   if (!all.includes(want)) return false;
   const f = all.split(FIELD);
   for (let i = 4; i + 6 < f.length; i += 7) { // behind the header, entry by entry
@@ -29,7 +29,8 @@ const STATES = {
 // to stop.
 const awaits = (id, ms, watched, test) => new Promise((done) => {
   let ended = false;
-  let due = false;
+  let due = true; // a look is due, or under way
+  let missed = false; // something changed during one
   let cost = 0;
   let last = 0;
   const roots = new Set();
@@ -43,22 +44,25 @@ const awaits = (id, ms, watched, test) => new Promise((done) => {
     for (const type of STIRS) removeEventListener(type, stir, { capture: true });
     done(result);
   };
-  const look = () => {
-    due = false;
+  const look = async () => {
+    missed = false;
     if (ended) return;
     const began = performance.now();
-    const result = test();
+    const result = await test();
     last = performance.now();
     cost = last - began;
-    if (result !== undefined) end(result);
-    else watchRoots();
+    due = false;
+    if (result !== undefined) { end(result); return; }
+    watchRoots();
+    if (missed) stir();
   };
   // A large page that changes all the time is looked at for a sixth of the time.
   const stir = () => {
+    missed = due;
     if (due || ended) return;
     due = true;
     const rest = 5 * cost - (performance.now() - last);
-    if (rest > 16) setTimeout(() => frame().then(look), rest);
+    if (rest > 16) later(() => frame().then(look), rest);
     else frame().then(look);
   };
   const changes = new MutationObserver(stir);
@@ -75,14 +79,14 @@ const awaits = (id, ms, watched, test) => new Promise((done) => {
       if (root) add(root);
     }
   };
-  const late = setTimeout(() => end({}), ms);
+  const late = later(() => end({}), ms);
   waits.set(id, () => end({}));
   for (const type of STIRS) addEventListener(type, stir, { capture: true, passive: true });
   if (watched) sizes.observe(watched);
   look();
 });
 
-const untilText = (id, ms, text, gone) => awaits(id, ms, null, () => (shows(text) === !gone ? { met: true } : undefined));
+const untilText = (id, ms, text, gone) => awaits(id, ms, null, async () => (await shows(text) === !gone ? { met: true } : undefined));
 
 const untilState = (id, ms, n, state) => {
   const first = elementOf(n);

@@ -34,7 +34,7 @@ const mayHost = (el, tag) => {
     if (!child && !own && (el.offsetHeight < 4 || el.offsetWidth < 4)) return;
   }
   const looks = hostLooks(el);
-  if (askedHosts.get(el) === looks) return;
+  if (askedHosts.get(el) === looks || resumes(el)) return;
   trip.hosts.push([el, looks]);
 };
 
@@ -64,10 +64,13 @@ const DISABLED = 32; // by aria-disabled of something around
 const CONTROL = 64;  // inside a label
 const EDITABLE = 128;
 // BEFORE and AFTER are 256 and 512.
+const GRAB = 1024 | 2048 | 4096; // the pointer already shows that it can be dragged, in one of three ways
 
-// An inline text piece is a string; '\n' in it is the border of a block.
+// An inline text piece is a string; '\n' in it is the border of a block. Where the
+// walk has paused in here, it goes on behind what is in out already (slice.js).
 const visitAll = (el, out, st, tag = el.localName, bits = bitsOfTag(tag)) => {
-  if (st & BEFORE) out.push(generated(el, '::before'));
+  const mark = trip.again === null ? undefined : takeUp(el, out);
+  if (st & BEFORE && !mark) out.push(generated(el, '::before'));
   const root = bits & ROOTED ? rootOf(el) : null;
   const before = trip.generators;
   if (root) {
@@ -79,19 +82,36 @@ const visitAll = (el, out, st, tag = el.localName, bits = bitsOfTag(tag)) => {
       trip.hides = trip.hides || root.querySelector(HIDES) !== null;
     }
   }
-  const within = st & ~GENERATES;
-  if (tag === 'slot') {
-    for (const node of contentsOf(el)) child(node, out, within);
-  } else if (tag === 'details' && !el.open) {
-    for (let node = el.firstElementChild; node; node = node.nextElementSibling) if (node.checkVisibility()) visit(node, out, within);
-  } else {
-    for (let node = (root || el).firstChild; node; node = node.nextSibling) child(node, out, within);
-  }
+  if (!mark?.owned) visitOwn(el, root, out, st & ~GENERATES, tag, mark);
   trip.generators = before;
+  if (trip.paused) return;
   if (trip.owners && el.hasAttribute('aria-owns')) {
-    for (const owned of byIds(el, attr(el, 'aria-owns'))) if (trip.owned.get(owned) === el) visit(owned, out, within, true);
+    let passed = !mark?.owned;
+    for (const owned of byIds(el, attr(el, 'aria-owns'))) {
+      if (!(passed = passed || owned === mark.next) || trip.owned.get(owned) !== el) continue;
+      visit(owned, out, st & ~GENERATES, true);
+      if (trip.paused) { hold(el, owned, out, true); return; }
+    }
   }
   if (st & AFTER) out.push(generated(el, '::after'));
+};
+
+const visitOwn = (el, root, out, st, tag, mark) => {
+  if (tag === 'slot') {
+    let passed = !mark;
+    for (const node of contentsOf(el)) {
+      if (!(passed = passed || node === mark.next)) continue;
+      child(node, out, st);
+      if (trip.paused) { hold(el, node, out, false); return; }
+    }
+    return;
+  }
+  const shut = tag === 'details' && !el.open; // what is in it may be shown all the same: its summary
+  for (let node = mark ? mark.next : (root || el).firstChild; node; node = node.nextSibling) {
+    if (shut && !(node.nodeType === 1 && node.checkVisibility())) continue;
+    child(node, out, st);
+    if (trip.paused) { hold(el, node, out, false); return; }
+  }
 };
 
 const child = (node, out, st) => {
@@ -105,13 +125,16 @@ const child = (node, out, st) => {
   }
 };
 
+// GRABS are the pointers of what is dragged, or dragged from.
+const GRABS = new Map([['grab', 1024], ['move', 2048], ['crosshair', 4096]]);
+
 // SEEN asks whether an element has a box and is not made invisible.
 const SEEN = { visibilityProperty: true };
 
 const border = (out) => { if (out.length && out[out.length - 1] !== '\n') out.push('\n'); };
 
 function visit(el, out, above, viaOwner = false) {
-  if (trip.late || (++trip.steps & 127) === 0 && (trip.late = performance.now() > trip.until)) return;
+  if (trip.late || trip.paused || (++trip.steps & trip.every) === 0 && stops()) return;
   const tag = el.localName;
   const bits = bitsOfTag(tag);
   if (bits & SKIP || (trip.owners && !viaOwner && trip.owned.has(el))) return;
@@ -133,14 +156,14 @@ function visit(el, out, above, viaOwner = false) {
     if (display === 'none') return;
     if (display === '') { if (!(st & SHUT)) unslotted(el); return; }
     if (style.visibility === 'visible') st |= VISIBLE;
-    if (!(st & ACTED) && style.cursor === 'pointer') st |= POINTER;
+    if (!(st & ACTED)) { const { cursor } = style; if (cursor === 'pointer') st |= POINTER; else st |= GRABS.get(cursor) ?? 0; }
     block = display !== 'inline' && display !== 'contents' && !display.startsWith('inline');
   }
   if (trip.depth > MAX_DEPTH) { out.push('\n', el.innerText ?? '', '\n'); return; }
   if (el === trip.modal) st &= ~SHUT;
   if (tag === 'pre') st |= PRE;
   if (trip.generators !== none) st |= trip.generators(el);
-  if (block) border(out);
+  if (block && !resumes(el)) border(out);
   trip.depth++;
   const { depth, generators } = trip;
   try {
@@ -153,7 +176,7 @@ function visit(el, out, above, viaOwner = false) {
     if (depth < MAX_DEPTH / 2) visitAll(el, out, st);
   }
   trip.depth--;
-  if (block) border(out);
+  if (block && !trip.paused) border(out);
 }
 
 // unslotted is an element that no slot takes in: its parent has a shadow root,
@@ -188,7 +211,8 @@ const element = (el, tag, bits, style, st, above, out, plain) => {
   const pointed = (st & POINTER) !== 0 && !(above & (ACTED | CONTROL)) && tag !== 'html' && tag !== 'body' &&
     ((above & POINTER) === 0 || piece(el, style.display));
   const place = trip.drags && style !== null && traits & FOLDS && tag !== 'body' && framed(style);
-  const boxed = !acts && (editable || clickable || pointed || place);
+  const grabbed = (st & GRAB & ~above) !== 0 && !(above & (ACTED | CONTROL)) && tag !== 'html' && tag !== 'body';
+  const boxed = !acts && (editable || clickable || pointed || grabbed || place);
   if (first === null) {
     if (bits & ROOTED && (el.firstChild === null || bits & OWN)) mayHost(el, tag);
   } else {
@@ -277,6 +301,7 @@ const entry = (el, kind, st, out) => {
     return;
   }
   if (!full) visitAll(el, node.kids, st, tag, bits);
+  if (trip.paused) return;
   if (!node.value) node.value = lines(shownValue(el, tag, role));
   finish(el, node, kind, other, out);
 };
@@ -317,8 +342,9 @@ const finish = (el, node, kind, other, out) => {
     if (node.value === kids[0] || node.name === kids[0] || cell) kids = [];
   }
   node.kids = kids;
+  if (!node.name && !node.value && !kids.length && (node.flags === 'i' || traits & CELL) && !TYPES.has(tag) && !(kind.boxed && attr(el, 'title'))) node.states += looks(el);
   const acted = node.flags !== '' || node.number !== 0 && traits & PLACE && role !== 'figure' && role !== 'img';
-  if (!acted && !kids.length && !node.name && !node.value && role !== 'separator') return;
+  if (!acted && !kids.length && !node.name && !node.value && !(traits & CELL && node.states) && role !== 'separator') return;
   if (role === 'paragraph' && !node.flags && !node.name && kids.length && kids.every((k) => typeof k !== 'string')) { out.push(...kids); return; }
   if (kind.pointed && !kind.acts && node.role === 'generic' && !node.name && kids.length === 1 && kids[0].flags === 'i' && kids[0].role !== 'generic') {
     out.push(kids[0]);
@@ -326,9 +352,17 @@ const finish = (el, node, kind, other, out) => {
   }
   if (kind.boxed && node.role === 'generic' && !node.name && !node.value && !kids.length) {
     node.name = squeeze(attr(el, 'title') || '');
-    if (!node.name && (el.clientWidth < 2 || el.clientHeight < 2)) return;
+    if (!node.name && slight(el)) return;
   }
   out.push(node);
+};
+
+// slight tells a box of which nothing can be seen; drawings have no client size.
+const slight = (el) => {
+  if (el.clientWidth >= 2 && el.clientHeight >= 2) return false;
+  if (!el.namespaceURI.endsWith('svg')) return true;
+  const r = el.getBoundingClientRect();
+  return r.width < 2 || r.height < 2;
 };
 
 const holdsActed = (k) => k.flags === 'i' || k.role === 'iframe' || k.kids.some((x) => typeof x !== 'string' && holdsActed(x));
@@ -373,6 +407,7 @@ const label = (el, st, out) => {
     const node = new Entry(role, nameOf(control) || nameOf(el), states(control, 'input', role, disabledHere(control, 'input')));
     Object.assign(node, { number: numberOf(el), value: lines(shownValue(control, 'input', role)), flags: 'i' });
     visitAll(el, node.kids, st | ACTED);
+    if (trip.paused) return;
     node.kids = tidy(node.kids).filter((k) => typeof k !== 'string');
     out.push(node);
     return;
@@ -384,6 +419,7 @@ const label = (el, st, out) => {
   }
   const kids = [];
   visitAll(el, kids, st | CONTROL);
+  if (trip.paused) return;
   for (const k of kids) if (typeof k !== 'string') out.push(k);
 };
 
@@ -396,47 +432,4 @@ const write = (items, depth, out) => {
     if (k.url) out.push((depth + 1) + ADDRESS + k.url);
     if (k.kids.length) write(k.kids, depth + 1, out);
   }
-};
-
-// walk reads the document, or the subtree of element n when n is not 0.
-const walk = (n) => {
-  prune();
-  forget();
-  const root = n ? elementOf(n) : document.body || document.documentElement;
-  if (n && !root) return 'gone';
-  trip = { hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), root, whole: !n, owners: false, depth: 0, steps: 0, size: 0, room: MAX_CHARS, full: false, late: false, hides: false, until: performance.now() + MAX_TIME, generators: none,
-    origin: location.origin + '/', here: location.pathname + location.search + '#', plainBase: false, ownBase: false, fieldsets: document.querySelector('fieldset[disabled]') !== null,
-    drags: document.querySelector('[draggable="true"]') !== null };
-  trip.plainBase = trip.origin !== 'null/' && document.baseURI.startsWith(trip.origin);
-  trip.ownBase = document.baseURI.split('#', 1)[0] === location.href.split('#', 1)[0];
-  const items = [];
-  try {
-    if (root) {
-      collectOwned(document);
-      trip.modal = n ? null : modalOf();
-      trip.generators = generatorsIn(root.getRootNode());
-      trip.hides = document.querySelector(HIDES) !== null || (root.getRootNode() !== document && root.getRootNode().querySelector(HIDES) !== null);
-      visit(root, items, trip.modal ? SHUT : 0, true);
-    }
-    const out = [];
-    write(tidy(items), 0, out);
-    pendingHosts = trip.hosts;
-    const busy = document.querySelector('[aria-busy="true"]') ? 1 : 0;
-    const head = [pendingHosts.length, document.readyState, busy, trip.late ? 2 : trip.full || trip.room < 0 ? 1 : 0].join(FIELD);
-    return (out.length ? head + FIELD + out.join(FIELD) : head).toWellFormed();
-  } finally {
-    trip = null;
-  }
-};
-
-let pendingHosts = [];
-
-// hosts are the elements of the last walk that may have a closed root.
-const hosts = () => pendingHosts.map(([el]) => el);
-
-// adopt takes a closed root; settleHosts remembers who has none.
-const adopt = (host, root) => { closedRoots.set(host, root); };
-const settleHosts = () => {
-  for (const [el, looks] of pendingHosts) if (!closedRoots.has(el)) askedHosts.set(el, looks);
-  pendingHosts = [];
 };
