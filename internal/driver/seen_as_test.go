@@ -64,9 +64,55 @@ func TestSeenAs(t *testing.T) {
   - generic [ref=e4]: Pin
   - text: bold
 `},
+		{"controls named by their column alone", `<table><thead><tr><th></th><th colspan=2>Full name<th>Mail</thead><tr><td><input type=checkbox><td><input><td><select><option>a</select><td><input aria-label=Named><tr><td>1<td>Ann<td>B.<td>x</table>`,
+			`- table [ref=e1]:
+  - row:
+    - columnheader "Full name"
+    - columnheader "Mail"
+  - row:
+    - cell:
+      - checkbox [ref=e2]
+    - cell:
+      - textbox [column="Full name"] [ref=e3]
+    - cell:
+      - combobox [column="Full name"] [ref=e4]:
+        - option "a" [selected] [ref=e5]
+    - cell:
+      - textbox "Named" [ref=e6]
+  - row:
+    - cell "1"
+    - cell "Ann"
+    - cell "B."
+    - cell "x"
+`},
 		{"places to press", `<style>.x{cursor:pointer;display:inline-block;width:12px;height:12px}</style><span class=x><img src="/smaller.gif" alt="" width=9 height=9></span><span class=x style="background:rgb(0,160,60)"></span>`,
 			`- generic [looks="smaller"] [ref=e1]
 - generic [looks="green"] [ref=e2]
+`},
+	})
+}
+
+// TestCounters: numbers that a style sheet counts are a part of the text (SNAP-1).
+func TestCounters(t *testing.T) {
+	sameOutlines(t, []outlined{
+		{"headings", `<style>body{counter-reset:ch}h2{counter-increment:ch;counter-reset:sec}h2::before{content:"Chapter " counter(ch, upper-roman) ": "}h3::before{counter-increment:sec;content:counter(ch) "." counter(sec) " "}.none{display:none}</style>
+<h2>Tides</h2><h3>Spring</h3><h3>Neap</h3><h2 class=none>not</h2><h2>Piers</h2><h3>Old</h3>`,
+			`- heading "Chapter I: Tides" [level=2]
+- heading "1.1 Spring" [level=3]
+- heading "1.2 Neap" [level=3]
+- heading "Chapter II: Piers" [level=2]
+- heading "2.1 Old" [level=3]
+`},
+		{"nested", `<style>ol{counter-reset:i;list-style:none}li::before{counter-increment:i;content:counters(i,".") ") "}p::after{content:" (" counter(z, lower-alpha) counter(i) ")"}p{counter-set:z 28}</style>
+<ol><li>a<ol><li>b</li><li>c</li></ol></li><li>d</li></ol><p>end</p>`,
+			`- list:
+  - listitem:
+    - text: 1) a
+    - list:
+      - listitem: 1.1) b
+      - listitem: 1.2) c
+  - listitem: 2) d
+- paragraph: end (ab2)
 `},
 	})
 }

@@ -10,6 +10,8 @@ var (
 	scriptRole string
 	//go:embed js/name.js
 	scriptName string
+	//go:embed js/counter.js
+	scriptCounter string
 	//go:embed js/state.js
 	scriptState string
 	//go:embed js/kinds.js
@@ -45,7 +47,7 @@ var (
 // walkerSource runs once in the isolated world of every document, before the
 // page's first script, and defines globalThis.reins there. Running it again
 // changes nothing.
-var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptState + scriptKinds + scriptWalk + scriptSlice + scriptFrames + scriptLook + scriptSpecial +
+var walkerSource = "globalThis.reins || (() => {\n" + scriptBase + scriptRole + scriptName + scriptCounter + scriptState + scriptKinds + scriptWalk + scriptSlice + scriptFrames + scriptLook + scriptSpecial +
 	scriptAct + scriptControl + scriptRead + scriptWait + scriptMove + scriptSecret + scriptView + scriptWorld + "})();"
 
 // worldName is the isolated world that walkerSource lives in.

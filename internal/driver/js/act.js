@@ -123,7 +123,7 @@ const look = (el, o) => {
   if (!shown) return { why: 'hidden', text: 'it is not shown' };
   const off = o.disabled ? '' : disabledReason(el);
   if (off) return { why: 'disabled', text: off };
-  if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only' };
+  if (o.editable && (el.readOnly === true || isTrue(el, 'aria-readonly'))) return { why: 'readonly', text: 'it is read-only; if pressing it opens something to choose from, click it and choose there' };
   if (o.position) {
     const r = el.getBoundingClientRect();
     const { x, y } = o.position;

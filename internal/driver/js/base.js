@@ -1,5 +1,5 @@
 // The eyes and hands of the driver in one document. These files run, joined in
-// the order base, role, name, state, kinds, walk, slice, frames, look, special, act, control, world, in an isolated
+// the order base, role, name, counter, state, kinds, walk, slice, frames, look, special, act, control, world, in an isolated
 // world of every frame: the page sees none of it. Reading never changes the page: no
 // attribute, focus, scroll, style or event.
 'use strict';

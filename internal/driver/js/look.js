@@ -26,7 +26,7 @@ const urlIn = (css) => { const m = /url\("([^"]*)"\)/.exec(css); return m ? file
 const markOf = (el, tag, style) => {
   if (tag === 'img') return fileOf(el.currentSrc || el.src);
   if (tag === 'use') return wordsOf((attr(el, 'href') || attr(el, 'xlink:href') || '').split('#').pop());
-  for (const name of ['data-icon', 'data-lucide', 'data-feather', 'icon']) {
+  for (const name of ['data-icon', 'data-lucide', 'data-feather', 'data-action', 'icon']) {
     const given = attr(el, name);
     if (given) return wordsOf(given);
   }
@@ -78,4 +78,30 @@ const looks = (el) => {
   }
   const said = [bound(mark, 40), colour].filter(Boolean).join(', ');
   return said ? ' [looks=' + quoted(said) + ']' : '';
+};
+
+// headersOf are the texts of a table's column headers, one for each column.
+const headersOf = (table) => {
+  let out = trip.headers.get(table);
+  if (out) return out;
+  out = [];
+  const row = table.tHead ? table.tHead.rows[0] : table.rows[0];
+  for (const cell of row ? row.cells : []) {
+    const text = cell.localName === 'th' || table.tHead ? bound(squeeze(cell.innerText ?? ''), 60) : '';
+    for (let n = Math.min(cell.colSpan, 100); n > 0 && out.length < 1000; n--) out.push(text);
+  }
+  trip.headers.set(table, out);
+  return out;
+};
+
+// columnOf is the header of the column that a control without a name stands in, as
+// in rows of filters.
+const columnOf = (el) => {
+  const cell = el.closest('td');
+  const table = cell && ++trip.looked <= MAX_LOOKED ? cell.closest('table') : null;
+  if (!table || cell.parentElement?.localName !== 'tr') return '';
+  let at = 0;
+  for (let c = cell.previousElementSibling; c; c = c.previousElementSibling) at += c.colSpan || 1;
+  const text = headersOf(table)[at];
+  return text ? ' [column=' + quoted(text) + ']' : '';
 };

@@ -83,8 +83,11 @@ const generated = (el, which) => {
   const slash = content.match(/"\s*\/\s*(".*)$/) || content.match(/\)\s*\/\s*(".*)$/);
   if (slash) content = slash[1];
   if (style.display === 'none' || style.visibility !== 'visible') return '';
-  let text = '';
-  for (const m of content.matchAll(/"((?:[^"\\]|\\.)*)"/g)) text += m[1].replace(/\\(.)/g, '$1');
+  let text = content.includes('counter') && !slash ? counted(el, which) : undefined;
+  if (text === undefined) {
+    text = '';
+    for (const m of content.matchAll(/"((?:[^"\\]|\\.)*)"/g)) text += m[1].replace(/\\(.)/g, '$1');
+  }
   text = text.replace(/[\ue000-\uf8ff]/g, '');
   return (style.display.startsWith('inline') && !slash) || !text ? text : ' ' + text + ' ';
 };
@@ -241,6 +244,7 @@ const labelsOf = (el) => {
 };
 
 const forget = () => {
+  counting = null;
   ownedMaps = new WeakMap();
   referredNames = new WeakMap();
   generatedMay = new WeakMap();

@@ -46,7 +46,7 @@ const begin = (n) => {
   if (n && !root) return null;
   const origin = location.origin + '/';
   return { root, whole: !n, begun: false, hosts: [], owned: new Map(), roots: new Set(), modal: null, active: activeElement(), owners: false,
-    depth: 0, steps: 0, size: 0, looked: 0, room: MAX_CHARS, full: false, late: false, hides: false, generators: none,
+    depth: 0, steps: 0, size: 0, looked: 0, headers: new Map(), room: MAX_CHARS, full: false, late: false, hides: false, generators: none,
     until: Infinity, pauseAt: Infinity, every: EVERY, moved: false, paused: false, marks: new Map(), again: null, restored: null,
     origin, here: location.pathname + location.search + '#', plainBase: origin !== 'null/' && document.baseURI.startsWith(origin),
     ownBase: document.baseURI.split('#', 1)[0] === location.href.split('#', 1)[0],

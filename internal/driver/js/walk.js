@@ -343,6 +343,7 @@ const finish = (el, node, kind, other, out) => {
   }
   node.kids = kids;
   if (!node.name && !node.value && !kids.length && (node.flags === 'i' || traits & CELL) && !TYPES.has(tag) && !(kind.boxed && attr(el, 'title'))) node.states += looks(el);
+  if (!node.name && kind.acts && TYPES.has(tag)) node.states += columnOf(el);
   const acted = node.flags !== '' || node.number !== 0 && traits & PLACE && role !== 'figure' && role !== 'img';
   if (!acted && !kids.length && !node.name && !node.value && !(traits & CELL && node.states) && role !== 'separator') return;
   if (role === 'paragraph' && !node.flags && !node.name && kids.length && kids.every((k) => typeof k !== 'string')) { out.push(...kids); return; }
