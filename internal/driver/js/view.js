@@ -5,7 +5,7 @@
 const laidOut = (width, height, scale, ms) => new Promise((done) => {
   let painted = 0;
   const is = () => innerWidth === width && innerHeight === height && Math.abs(devicePixelRatio - scale) < 0.01;
-  const late = setTimeout(() => done(false), ms);
+  const late = later(() => done(false), ms);
   const look = () => {
     if (is()) painted++;
     if (painted < 3) return void requestAnimationFrame(look);
