@@ -226,7 +226,9 @@ func (l *fakeLease) Subscribe(_ context.Context, o reins.SubscribeOptions) (rein
 		return nil, l.f.refuse
 	}
 	for _, v := range l.f.views {
-		if v.lease == l && v.closed.Err() == nil {
+		if v.lease == l && v.closed.Err() == nil && o.Take {
+			v.close(reins.Errorf(reins.CodeBusy, "another took its place").With("reason", "taken"))
+		} else if v.lease == l && v.closed.Err() == nil {
 			return nil, reins.Errorf(reins.CodeBusy, "the lease has a subscription")
 		}
 	}

@@ -33,7 +33,6 @@ type held struct {
 	sequence uint64
 	changed  chan struct{} // closed, and replaced, when a renewal changed the expiry
 	calls    map[string]context.CancelCauseFunc
-	seat     *seat // of its live view, when it has one
 }
 
 func (t *leaseTable) add(l *held) {

@@ -25,69 +25,25 @@ func (h *Handler) viewRoutes() {
 	socket(h, rt, reflect.TypeFor[ViewRequest](), reflect.TypeFor[ViewNews](), h.view)
 }
 
-// seat is a lease's place for the one view that it may have. What it holds is
-// guarded by the lease's lock.
-type seat struct {
-	leave context.CancelCauseFunc // told why
-	free  chan struct{}           // closed when its subscription has ended
-}
-
-var (
-	errTaken = reins.Errorf(reins.CodeBusy, "another connection of this lease took the live view over").
-			With("reason", "taken").In(reins.PhaseAdmission)
-	errViewerLeft = reins.Errorf(reins.CodeCancelled, "the viewer left").In(reins.PhaseConnect)
-)
-
-// sit takes the place of the lease's view, from another when it is to.
-func (l *held) sit(ctx context.Context, leave context.CancelCauseFunc, take bool) (*seat, error) {
-	s := &seat{leave: leave, free: make(chan struct{})}
-	for {
-		l.mu.Lock()
-		old := l.seat
-		if old == nil {
-			l.seat = s
-			l.mu.Unlock()
-			return s, nil
-		}
-		l.mu.Unlock()
-		if !take {
-			return nil, reins.Errorf(reins.CodeBusy, "this lease has a live view already; close it, or connect with take=1 to have it in its place").In(reins.PhaseAdmission)
-		}
-		old.leave(errTaken)
-		select {
-		case <-old.free:
-		case <-ctx.Done():
-			return nil, reins.AsError(context.Cause(ctx))
-		}
-	}
-}
-
-// stand frees the place.
-func (l *held) stand(s *seat) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seat == s {
-		l.seat = nil
-		close(s.free)
-	}
-}
+// errViewerLeft ends a view whose viewer is not there any more.
+var errViewerLeft = reins.Errorf(reins.CodeCancelled, "the viewer left").In(reins.PhaseConnect)
 
 // viewOptions reads the request of a view.
-func viewOptions(r *http.Request) (o reins.SubscribeOptions, take bool, err error) {
+func viewOptions(r *http.Request) (o reins.SubscribeOptions, err error) {
 	q := r.URL.Query()
 	if given := q.Get("window"); given != "" {
 		if o.Window, err = strconv.Atoi(given); err != nil || o.Window < 1 || o.Window > windowMax {
-			return o, false, reins.Errorf(reins.CodeInvalidInput, "window %.40q is no number of frames; use 1 to %d", given, windowMax).In(reins.PhaseAdmission)
+			return o, reins.Errorf(reins.CodeInvalidInput, "window %.40q is no number of frames; use 1 to %d", given, windowMax).In(reins.PhaseAdmission)
 		}
 	}
 	switch given := q.Get("take"); given {
 	case "", "0":
 	case "1":
-		take = true
+		o.Take = true
 	default:
-		return o, false, reins.Errorf(reins.CodeInvalidInput, "take %.40q is neither 0 nor 1", given).In(reins.PhaseAdmission)
+		return o, reins.Errorf(reins.CodeInvalidInput, "take %.40q is neither 0 nor 1", given).In(reins.PhaseAdmission)
 	}
-	return o, take, nil
+	return o, nil
 }
 
 // isUpgrade refuses what is no handshake of a WebSocket that speaks the protocol.
@@ -116,7 +72,7 @@ func (h *Handler) view(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	o, take, err := viewOptions(c.r)
+	o, err := viewOptions(c.r)
 	if err == nil {
 		err = isUpgrade(c.r, viewProtocol)
 	}
@@ -130,11 +86,7 @@ func (h *Handler) view(_ context.Context, c *call) error {
 	defer done()
 	ctx, leave := context.WithCancelCause(life)
 	defer leave(nil)
-	place, err := l.sit(ctx, leave, take)
-	if err == nil {
-		defer l.stand(place)
-		err = h.watch(ctx, c, &viewer{h: h, l: l, ctx: ctx, leave: leave, place: place}, o)
-	}
+	err = h.watch(c, &viewer{h: h, l: l, ctx: ctx, leave: leave}, o)
 	if err != nil && l.over() {
 		return l.reason()
 	}
@@ -142,14 +94,14 @@ func (h *Handler) view(_ context.Context, c *call) error {
 }
 
 // watch opens the subscription, then the WebSocket, and serves it to its end.
-func (h *Handler) watch(ctx context.Context, c *call, v *viewer, o reins.SubscribeOptions) (err error) {
-	if v.sub, err = v.l.lease.Subscribe(ctx, o); err != nil {
+func (h *Handler) watch(c *call, v *viewer, o reins.SubscribeOptions) (err error) {
+	if v.sub, err = v.l.lease.Subscribe(v.ctx, o); err != nil {
 		return err
 	}
 	defer v.sub.Close()
 	// It lives a little longer than the view, for the last words.
 	var hang context.CancelFunc
-	v.wire, hang = context.WithCancel(context.WithoutCancel(ctx))
+	v.wire, hang = context.WithCancel(context.WithoutCancel(v.ctx))
 	defer hang()
 	v.hang = hang
 	v.silence = time.AfterFunc(h.o.KeepAlive+patience, func() { v.lost() })
@@ -171,11 +123,10 @@ func (h *Handler) watch(ctx context.Context, c *call, v *viewer, o reins.Subscri
 // say writes it, one message at a time. Nothing is kept for a slow viewer but
 // what the subscription's window holds (FRM-3).
 type viewer struct {
-	h     *Handler
-	l     *held
-	sub   reins.Subscription
-	place *seat
-	conn  *websocket.Conn
+	h    *Handler
+	l    *held
+	sub  reins.Subscription
+	conn *websocket.Conn
 
 	ctx     context.Context // ends when the view is to
 	leave   context.CancelCauseFunc
@@ -206,7 +157,6 @@ func (v *viewer) serve() {
 	<-v.ctx.Done()
 	cut := time.AfterFunc(lastWords, v.hang) // LSE-6
 	_ = v.sub.Close()                        // it only ends what is not wanted any more
-	v.l.stand(v.place)
 	v.last()
 	cut.Stop()
 	v.hang()

@@ -489,15 +489,11 @@ func TestViewEndsInTime(t *testing.T) {
 	})
 	began := time.Now()
 	f.lease().end("revoked")
-	l := h.leases.find(lease)
 	h.Close() // returns when all of it is over
 	took := time.Since(began)
 	t.Logf("from the end of the lease to the last byte: %s at most", took)
 	if took > 5*time.Second { // 250 ms, and a loaded machine
 		t.Errorf("the last byte came %s after the end of the lease", took)
-	}
-	if l.seat != nil {
-		t.Error("the place is taken")
 	}
 	if why := o.end(); why != nil && why.Code != reins.CodeLeaseEnded {
 		t.Errorf("the end: %v", why)

@@ -37,9 +37,9 @@ func (l *lease) Subscribe(ctx context.Context, o reins.SubscribeOptions) (reins.
 	s := &watch{l: l, window: o.Window, wake: make(chan struct{}, 1), acked: make(chan struct{}, 1), over: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancelCause(l.ctx)
 	l.mu.Lock()
-	again := l.watched // the server may not know yet that it was closed
+	take := o.Take || l.watched // the server may not know yet that one was closed
 	l.mu.Unlock()
-	n, err := s.dial(ctx, again || o.Take)
+	n, err := s.dial(ctx, take)
 	if err != nil {
 		s.stop(nil)
 		return nil, l.judged(err)
@@ -80,7 +80,7 @@ const (
 	firstWait     = 20 * time.Millisecond // before connecting again
 )
 
-var errUnsubscribed = reins.Errorf(reins.CodeCancelled, "the subscription was closed; subscribe again").Recover(reins.RecoverReconnect)
+var errUnsubscribed = reins.Errorf(reins.CodeCancelled, "the live view was closed by its owner")
 
 // Next implements [reins.Subscription].
 func (s *watch) Next(ctx context.Context) (reins.Update, error) {

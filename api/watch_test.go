@@ -131,6 +131,13 @@ func TestSubscribe(t *testing.T) {
 	if _, err := l.Subscribe(t.Context(), reins.SubscribeOptions{}); reins.CodeOf(err) != reins.CodeBusy {
 		t.Errorf("a second one: %v", err)
 	}
+	if second, err := l.Subscribe(t.Context(), reins.SubscribeOptions{Window: 2, Take: true}); err != nil {
+		t.Error(err)
+	} else if _, err := s.Next(t.Context()); reins.CodeOf(err) != reins.CodeBusy || s.Close() != nil {
+		t.Errorf("one whose place was taken: %v", err)
+	} else {
+		s, v = second, f.view(t, 1)
+	}
 	for _, window := range []int{-1, 33} {
 		_, err := l.Subscribe(t.Context(), reins.SubscribeOptions{Window: window})
 		wantCode(t, err, reins.CodeInvalidInput)
@@ -194,7 +201,7 @@ func TestSubscribe(t *testing.T) {
 	until(t, "the end of the subscription", func() bool { return v.closed.Err() != nil })
 	if again, err := l.Subscribe(t.Context(), reins.SubscribeOptions{}); err != nil {
 		t.Error(err)
-	} else if f.view(t, 1).offer(picture(1, 10)); nextFrame(t, again).ID.Sequence != 1 {
+	} else if f.view(t, 2).offer(picture(1, 10)); nextFrame(t, again).ID.Sequence != 1 {
 		t.Error("another frame")
 	}
 }
