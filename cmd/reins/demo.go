@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/api"
 	"github.com/reins-browser/reins/internal/demo"
 )
 
@@ -29,7 +30,10 @@ walks through the shop with its six tools: a sign-in that refuses at first, a
 table that loads by script, a form with a control of every kind, a frame of
 another site, a dialog, a download. Prints each call, how long it took, and what came of it.
 
-Then the shop stays open for your own client, until Ctrl-C.`,
+It begins with a link to the browser's live picture, goes slowly enough to be watched,
+and asks for a person at the sign-in; when nobody comes it signs in by itself. Then the
+shop stays open for your own client, until Ctrl-C. With --once it does all of it alone,
+as fast as it can, and ends.`,
 		Example: "  reins demo\n  reins demo --once --engine shell",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,7 +49,7 @@ Then the shop stays open for your own client, until Ctrl-C.`,
 			return runDemo(ctx, io, f, once)
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "end after the walk")
+	cmd.Flags().BoolVar(&once, "once", false, "walk alone and without pauses, and end")
 	f.addBrowser(cmd)
 	return cmd
 }
@@ -62,11 +66,12 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 	}
 	// By descriptor and not by path: the path may lead through a directory that
 	// the ordinary user cannot enter.
-	server := exec.Command("/proc/self/exe", f.mcpArguments(site)...)
+	server := exec.Command("/proc/self/exe", f.mcpArguments(site, once)...)
 	server.Args[0] = "reins"
 	server.Stderr = io.err
 	colour := isTerminal(os.Stdout)
-	fmt.Fprintf(io.out, "A shop on %s, and an agent with six tools: %s\n", site.URL(), palette(colour).dim("reins mcp, over stdio"))
+	p := palette(colour)
+	fmt.Fprintf(io.out, "A shop on %s, and an agent with six tools: %s\n", site.URL(), p.dim("reins mcp, over stdio"))
 	began := time.Now()
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "reins demo", Version: version}, nil).
 		Connect(ctx, &sdk.CommandTransport{Command: server, TerminateDuration: 10 * time.Second}, nil)
@@ -74,12 +79,21 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 		return reins.Errorf(reins.CodeStartupFailed, "`reins mcp` did not answer: %w", err)
 	}
 	defer client.Close()
-	list, err := listSize(ctx, client)
+	list, err := listSize(ctx, client, once)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.out, "%s\n", palette(colour).dim(fmt.Sprintf("The handshake took %d ms; Chromium starts meanwhile.", time.Since(began).Milliseconds())))
+	fmt.Fprintf(io.out, "%s\n", p.dim(fmt.Sprintf("The handshake took %d ms; Chromium starts meanwhile.", time.Since(began).Milliseconds())))
 	tour := &demo.Tour{Site: site, Client: client, Out: io.out, Colour: colour}
+	if !once {
+		link, err := demoLink(ctx, server.Process.Pid)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(io.out, "\n%s  %s\n%s\n", p.paint("1", "Watch it:"), p.paint("36", link),
+			p.dim(fmt.Sprintf("At the sign-in the agent asks for you, for %s; then it goes on by itself.", demoPerson)))
+		tour.Pace, tour.Person = demoPace, demoPerson
+	}
 	if err := tour.Walk(ctx); err != nil {
 		return err
 	}
@@ -88,7 +102,7 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 	if err := client.Close(); err != nil {
 		return reins.Errorf(reins.CodeInternal, "`reins mcp` did not end well: %w", err)
 	}
-	whatNext(io.out, site, program, once, palette(colour))
+	whatNext(io.out, site, program, once, p)
 	if once {
 		return nil
 	}
@@ -96,9 +110,50 @@ func runDemo(ctx context.Context, io stdio, f mcpFlags, once bool) (err error) {
 	return nil
 }
 
+// How the demo is for people who watch.
+const (
+	demoPace   = 700 * time.Millisecond
+	demoPerson = time.Minute
+	demoLinked = 10 * time.Minute // life of the link
+)
+
+// demoLink is a link to the picture of the browser of a `reins mcp`, which says where
+// that is once its runtime is up.
+func demoLink(ctx context.Context, pid int) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoPerson,
+		reins.Errorf(reins.CodeStartupFailed, "`reins mcp` does not say where its page is"))
+	defer cancel()
+	for {
+		all, err := instances(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, i := range all {
+			if i.PID != pid {
+				continue
+			}
+			c, err := i.client()
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			link, err := c.Join(ctx, api.JoinForm{Actor: "you", Projects: []string{"*"}, Life: api.Life(demoLinked)})
+			return link.URL, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return "", reins.ContextError(ctx)
+		}
+	}
+}
+
 // mcpArguments start the server as the person would for a site of their own.
-func (f mcpFlags) mcpArguments(site *demo.Site) []string {
+func (f mcpFlags) mcpArguments(site *demo.Site, once bool) []string {
 	arguments := []string{"mcp", "--engine", f.engine, "--log-level", f.logLevel}
+	if !once {
+		arguments = append(arguments, "--tools", "default,browser_request_human")
+	}
 	if f.chromium != "" {
 		arguments = append(arguments, "--chromium", f.chromium)
 	}
@@ -109,13 +164,17 @@ func (f mcpFlags) mcpArguments(site *demo.Site) []string {
 }
 
 // listSize is how many bytes the list of tools costs a client.
-func listSize(ctx context.Context, client *sdk.ClientSession) (int, error) {
+func listSize(ctx context.Context, client *sdk.ClientSession, once bool) (int, error) {
 	tools, err := client.ListTools(ctx, nil)
 	if err != nil {
 		return 0, reins.Errorf(reins.CodeStartupFailed, "`reins mcp` did not list its tools: %w", err)
 	}
-	if len(tools.Tools) != 6 {
-		return 0, reins.Errorf(reins.CodeInternal, "`reins mcp` lists %d tools, not six", len(tools.Tools))
+	want := 6
+	if !once {
+		want++ // browser_request_human
+	}
+	if len(tools.Tools) != want {
+		return 0, reins.Errorf(reins.CodeInternal, "`reins mcp` lists %d tools, not %d", len(tools.Tools), want)
 	}
 	body, err := json.Marshal(tools)
 	return len(body), err

@@ -24,7 +24,7 @@ func TestWritesNowhereElse(t *testing.T) {
 		for _, end := range []string{"in order", "killed"} {
 			t.Run(engine+" "+end, func(t *testing.T) {
 				home, temporary, dir := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "runtime")
-				cmd := program(t, append(mcpFlags{engine: engine, logLevel: "error"}.mcpArguments(site), "--dir", dir)...)
+				cmd := program(t, append(mcpFlags{engine: engine, logLevel: "error"}.mcpArguments(site, true), "--dir", dir)...)
 				cmd.Env = append(cmd.Env, "HOME="+home, "TMPDIR="+temporary, "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
 				cmd.Dir = home
 				c := connect(t, cmd)

@@ -85,7 +85,7 @@ func TestDeadBrowserIsSaidAndReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	cmd := program(t, mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site)...)
+	cmd := program(t, mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site, true)...)
 	c := connect(t, cmd)
 	if text, failed := ask(t, c, "browser_navigate", map[string]any{"url": site.URL()}); failed {
 		t.Fatal(text)
@@ -244,7 +244,7 @@ func TestTabsToolset(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	c := connect(t, program(t, append(mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site), "--tools", "tabs")...))
+	c := connect(t, program(t, append(mcpFlags{engine: "shell", logLevel: "error"}.mcpArguments(site, true), "--tools", "tabs")...))
 	tools, err := c.ListTools(context.Background(), nil)
 	if err != nil || len(tools.Tools) != 12 {
 		t.Fatalf("%d tools: %v", len(tools.Tools), err)

@@ -32,7 +32,7 @@ func TestKilledParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	first := program(t, mcpFlags{engine: "full", logLevel: "error"}.mcpArguments(site)...)
+	first := program(t, mcpFlags{engine: "full", logLevel: "error"}.mcpArguments(site, true)...)
 	var server *exec.Cmd
 	var c *sdk.ClientSession
 	seen, killed := map[int]bool{}, map[string]int{}

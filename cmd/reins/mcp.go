@@ -107,7 +107,7 @@ func (f *mcpFlags) check(io stdio) (localOptions, mcp.Options, error) {
 			}
 		},
 	}
-	s := mcp.Options{Tools: f.tools, Version: version, SnapshotBytes: f.maxBytes, Logger: logger}
+	s := mcp.Options{Tools: f.tools, People: true, Version: version, SnapshotBytes: f.maxBytes, Logger: logger}
 	var err error
 	if f.dir != "" {
 		if o.dir, err = filepath.Abs(f.dir); err != nil {

@@ -56,7 +56,7 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 	defer site.Close()
 	t.Run("stdio", func(t *testing.T) {
-		server := program(t, mcpFlags{engine: "full", logLevel: "warn"}.mcpArguments(site)...)
+		server := program(t, mcpFlags{engine: "full", logLevel: "warn"}.mcpArguments(site, true)...)
 		// A client that does not start it as "reins" needs a program of that name.
 		named := filepath.Join(dir, "reins")
 		if err := os.Symlink(server.Path, named); err != nil {

@@ -163,7 +163,7 @@ func (f *serveFlags) check(io stdio) (*serving, error) {
 	s.options = server.Options{
 		Limits: f.limits.limits, AuditRows: f.auditRows, Spares: f.spares,
 		SpareSpec: reins.BrowserSpec{Engine: reins.Engine(f.browser.engine)},
-		Agents:    mcp.Options{Tools: f.browser.tools, SnapshotBytes: f.browser.maxBytes},
+		Agents:    mcp.Options{Tools: f.browser.tools, People: true, SnapshotBytes: f.browser.maxBytes},
 		Hosts:     s.hosts, Origins: s.origins, AnyHost: f.anyHost, Ancestors: f.ancestors,
 		Proxies: s.options.Proxies, OnlyProxies: !s.loopback && f.cert == "",
 		SessionLife: f.session, SeparateMetrics: f.metrics != "", Version: version, Logger: s.log, Files: viewer.Files(),

@@ -484,7 +484,7 @@ func TestWatchPrivateRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	cmd := program(t, mcpFlags{engine: "shell", logLevel: "warn"}.mcpArguments(site)...)
+	cmd := program(t, mcpFlags{engine: "shell", logLevel: "warn"}.mcpArguments(site, true)...)
 	said := &output{}
 	cmd.Stderr = said
 	c := connect(t, cmd)

@@ -57,7 +57,7 @@ func TestWalk(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer site.Close()
-			cmd := program(t, mcpFlags{engine: engine, logLevel: "warn"}.mcpArguments(site)...)
+			cmd := program(t, mcpFlags{engine: engine, logLevel: "warn"}.mcpArguments(site, true)...)
 			c := connect(t, cmd)
 			ctx, cancel := context.WithTimeout(context.Background(), 2*deadline)
 			defer cancel()
@@ -250,7 +250,7 @@ func TestTwoClientsDoNotMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	arguments := mcpFlags{engine: "shell", logLevel: "warn"}.mcpArguments(site)
+	arguments := mcpFlags{engine: "shell", logLevel: "warn"}.mcpArguments(site, true)
 	first := program(t, arguments...)
 	second := program(t, arguments...)
 	second.Env = first.Env

@@ -27,7 +27,7 @@ func (t *Tour) heading(title string) { t.printf("\n%s\n", t.bold(title)) }
 // row prints one call: its number, tool, what it was about, how long it took, and
 // what came of it.
 func (t *Tour) row(a act, took time.Duration, gist string) {
-	t.printf("  %s  %s %s %s  %s\n", t.dim(fmt.Sprintf("%2d", t.calls)), pad(a.tool, 10), pad(cut(a.title(), 42), 42),
+	t.printf("  %s  %s %s %s  %s\n", t.dim(fmt.Sprintf("%2d", t.calls)), pad(a.tool, 13), pad(cut(a.title(), 42), 42),
 		t.paint("36", fmt.Sprintf("%9s", milliseconds(took))), t.dim(cut(gist, 76)))
 }
 

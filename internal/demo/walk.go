@@ -19,6 +19,11 @@ type Tour struct {
 	Client *sdk.ClientSession
 	Out    io.Writer
 	Colour bool // for a terminal
+	// Pace is how long it stops after each call, for people who watch.
+	Pace time.Duration
+	// Person has it ask for a person at the sign-in, for that long at most; then, or
+	// when nobody signed in, it goes on by itself. 0 asks for nobody.
+	Person time.Duration
 
 	page  seen
 	took  map[string][]time.Duration // by tool
@@ -38,6 +43,9 @@ type act struct {
 	// answer must hold. One of them is what the walk prints.
 	sees, says string
 	fails      bool // the call is meant to be refused
+	// unless is text on the page that makes the call needless.
+	unless string
+	before string // is printed before a call that takes long
 }
 
 // Walk goes through the site, printing each call as it is done, and returns at
@@ -47,9 +55,13 @@ func (t *Tour) Walk(ctx context.Context) error {
 	for _, chapter := range t.chapters() {
 		t.heading(chapter.title)
 		for _, a := range chapter.acts {
+			if _, needless := t.page.has(a.unless); needless && a.unless != "" {
+				continue
+			}
 			if err := t.do(ctx, a); err != nil {
 				return err
 			}
+			pause(ctx, t.Pace)
 		}
 	}
 	if n := t.Site.Orders(); n != 1 {
@@ -65,15 +77,7 @@ type chapter struct {
 
 func (t *Tour) chapters() []chapter {
 	return []chapter{
-		{"Sign in, wrongly at first", []act{
-			{tool: "navigate", what: t.Site.URL(), extra: map[string]any{"url": t.Site.URL()}, sees: `heading "Sign in"`},
-			fill("Email", Email),
-			fill("Password", "seagull"),
-			{tool: "click", role: "button", name: "Sign in", sees: "That password does not fit"},
-			fill("Password", Password),
-			{tool: "press", what: "Enter in the password", role: "textbox", name: "Password", extra: map[string]any{"key": "Enter"}, sees: `heading "Goods"`},
-			{tool: "navigate", what: "reload", extra: map[string]any{"url": "reload"}, sees: `heading "Goods"`},
-		}},
+		{"Sign in, wrongly at first", t.signIn()},
 		{"A table that loads, sorts and filters by script", []act{
 			{tool: "fill", role: "searchbox", name: "Filter", extra: map[string]any{"value": "rope"}, sees: "4 things"},
 			{tool: "click", role: "button", name: "Price", sees: "Heaving line"},
@@ -116,6 +120,27 @@ func (t *Tour) chapters() []chapter {
 	}
 }
 
+func (t *Tour) signIn() []act {
+	acts := []act{
+		{tool: "navigate", what: t.Site.URL(), extra: map[string]any{"url": t.Site.URL()}, sees: `heading "Sign in"`},
+		fill("Email", Email),
+		fill("Password", "seagull"),
+		{tool: "click", role: "button", name: "Sign in", sees: "That password does not fit"},
+	}
+	goods := `heading "Goods"`
+	if t.Person > 0 {
+		acts = append(acts,
+			act{tool: "request_human", what: "you: sign in, or let it go on", before: "The agent asks for you now: open the link, sign in, press Done.", extra: map[string]any{
+				"reason": "Please sign in to the shop: the password is " + Password + ". Then press Done.", "timeout_ms": t.Person.Milliseconds()}},
+			act{tool: "snapshot", what: "what you left"})
+	}
+	again := fill("Password", Password)
+	again.unless = goods
+	return append(acts, again,
+		act{tool: "press", what: "Enter in the password", role: "textbox", name: "Password", extra: map[string]any{"key": "Enter"}, sees: goods, unless: goods},
+		act{tool: "navigate", what: "reload", extra: map[string]any{"url": "reload"}, sees: goods})
+}
+
 func fill(name, value string) act {
 	return act{tool: "fill", role: "textbox", name: name, extra: map[string]any{"value": value}}
 }
@@ -140,6 +165,9 @@ func (t *Tour) do(ctx context.Context, a act) error {
 	}
 	if a.sees != "" && a.tool != "navigate" && a.tool != "snapshot" {
 		arguments["snapshot"] = true
+	}
+	if a.before != "" {
+		t.printf("      %s\n", t.paint("33", a.before))
 	}
 	began := time.Now()
 	res, err := t.Client.CallTool(ctx, &sdk.CallToolParams{Name: "browser_" + a.tool, Arguments: arguments})
