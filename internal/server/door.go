@@ -241,9 +241,6 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.whole.Serve
 func (d *Door) enter(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	if d.o.Secure {
-		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
-	}
 	r, err := d.throughProxy(r)
 	if err != nil {
 		d.refuse(w, r, err)

@@ -17,6 +17,7 @@ import (
 type Keyring struct {
 	mu   sync.RWMutex
 	keys map[capability.Hash]*liveKey
+	ids  map[string]*liveKey
 }
 
 // liveKey is a key that is good. What was made under it ends with it (API-2).
@@ -42,13 +43,16 @@ func (m made) live(now time.Time) bool {
 }
 
 // NewKeyring makes a keyring that knows no key.
-func NewKeyring() *Keyring { return &Keyring{keys: map[capability.Hash]*liveKey{}} }
+func NewKeyring() *Keyring {
+	return &Keyring{keys: map[capability.Hash]*liveKey{}, ids: map[string]*liveKey{}}
+}
 
 // Add makes a key known.
 func (r *Keyring) Add(k store.HashedKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keys[k.Hash] = &liveKey{Key: k.Key, hash: k.Hash, ended: make(chan struct{}), made: map[string]made{}, full: 64}
+	live := &liveKey{Key: k.Key, hash: k.Hash, ended: make(chan struct{}), made: map[string]made{}, full: 64}
+	r.keys[k.Hash], r.ids[k.ID] = live, live
 }
 
 // Fresh makes an administrator's key that is kept nowhere, for as long as the keyring.
@@ -76,12 +80,7 @@ func (r *Keyring) find(t reins.Token) *liveKey {
 func (r *Keyring) byID(id string) *liveKey {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for _, k := range r.keys {
-		if k.ID == id {
-			return k
-		}
-	}
-	return nil
+	return r.ids[id]
 }
 
 func (r *Keyring) count() int {
@@ -94,13 +93,12 @@ func (r *Keyring) count() int {
 func (r *Keyring) drop(id string) *liveKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for hash, k := range r.keys {
-		if k.ID == id {
-			delete(r.keys, hash)
-			return k
-		}
+	k := r.ids[id]
+	if k != nil {
+		delete(r.ids, id)
+		delete(r.keys, k.hash)
 	}
-	return nil
+	return k
 }
 
 // end ends a key: its streams at once, then all capabilities that were made under
