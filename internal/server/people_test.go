@@ -280,6 +280,23 @@ func TestWebSocketAttacks(t *testing.T) {
 			t.Errorf("%s: %d, want %d", what, got, c.want)
 		}
 	}
+	own, status := dial(b.cookie[0], s.url, b.page)
+	if status != http.StatusSwitchingProtocols || own.Subprotocol() != "reins.view.v1" {
+		t.Fatalf("%d", status)
+	}
+	defer own.CloseNow()
+	own.SetReadLimit(1 << 20)
+	if _, text, err := own.Read(t.Context()); err != nil || !strings.Contains(string(text), `"state"`) {
+		t.Fatalf("%s %v", text, err)
+	}
+	if r := b.send("DELETE", "/people/session", ""); r.StatusCode != 204 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	for {
+		if _, _, err := own.Read(t.Context()); err != nil {
+			break // it ended with its session
+		}
+	}
 }
 
 // API-2, LSE-6: people who came in by a link that a key made leave with the key.
