@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,12 +22,17 @@ type stdio struct {
 func run(arguments []string, io stdio) int {
 	root := newRoot(io)
 	root.SetArgs(arguments)
-	err := root.Execute()
+	cmd, err := root.ExecuteContextC(context.Background())
 	if err == nil {
 		return 0
 	}
 	e := reins.AsError(err)
-	fmt.Fprintf(io.err, "reins: %s\n", e.Message)
+	if f := cmd.Flags().Lookup("json"); f != nil && f.Value.String() == "true" {
+		if printJSON(io.err, map[string]*reins.Error{"error": e}) == nil {
+			return exitCode(e.Code)
+		}
+	}
+	fmt.Fprintf(io.err, "reins: %s\n", printable(e.Message))
 	if hint := hints[e.Recovery]; hint != "" {
 		fmt.Fprintf(io.err, "       %s\n", hint)
 	}
@@ -34,7 +40,9 @@ func run(arguments []string, io stdio) int {
 }
 
 var hints = map[reins.Recovery]string{
-	reins.RecoverFixHost: "`reins doctor` checks everything and names the remedies.",
+	reins.RecoverFixHost:  "`reins doctor` checks everything and names the remedies.",
+	reins.RecoverSnapshot: "`reins act snapshot` shows what is there now.",
+	reins.RecoverListTabs: "`reins act list-tabs` shows which are open.",
 }
 
 func newRoot(io stdio) *cobra.Command {
@@ -55,7 +63,23 @@ the network behind it, and keeps hold of them.`,
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
-	root.AddCommand(newServe(io), newMCP(io), newView(io), newDemo(io), newDoctor(io), newVersion(io), exitCodes())
+	root.Version = readAbout().line() // --version
+	root.SetVersionTemplate("{{.Version}}\n")
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Give browsers to agents and people:", []*cobra.Command{newMCP(io), newServe(io), newView(io)}},
+		{"Work with a running server:", []*cobra.Command{newResource(io), newAct(io), newArtifact(io), newAudit(io), newCapability(io), newKey(io)}},
+		{"See and check:", []*cobra.Command{newDemo(io), newDoctor(io), newVersion(io)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(exitCodes())
 	root.SetHelpCommand(nil)
 	return root
 }
@@ -84,14 +108,18 @@ var exits = []struct {
 }{
 	{2, "a mistake in the command line or its values", []reins.Code{reins.CodeInvalidInput}},
 	{3, "this machine cannot hold a browser safely", []reins.Code{reins.CodeUnsafeHost, reins.CodeFenced}},
-	{4, "something is taken or full; try again later", []reins.Code{reins.CodeLocked, reins.CodeBusy, reins.CodeQuotaExceeded}},
+	{4, "something is taken or full; try again later", []reins.Code{reins.CodeLocked, reins.CodeBusy, reins.CodeQuotaExceeded, reins.CodeHumanControlled, reins.CodeHumanControlConflict, reins.CodeControlBusy}},
 	{5, "not allowed", []reins.Code{reins.CodeUnauthorized, reins.CodeDenied, reins.CodeLeaseEnded, reins.CodeNavigationBlocked, reins.CodeEgressDenied}},
 	{6, "no such thing, or not in this form", []reins.Code{reins.CodeNotFound, reins.CodeRetired, reins.CodeConflict, reins.CodeStaleRevision}},
 	{7, "the browser did not come up, or was lost", []reins.Code{
 		reins.CodeStartupFailed, reins.CodeReadinessTimeout, reins.CodeNotReady, reins.CodeBrowserEnded, reins.CodeConnectionTimeout,
-		reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodePageCrashed,
+		reins.CodeConnectionClosed, reins.CodeTransportFailure, reins.CodePageCrashed, reins.CodeRuntimeStopped,
 	}},
 	{8, "it took too long", []reins.Code{reins.CodeTimeout}},
+	{9, "the page did not take it, or is another by now; look at it again", []reins.Code{
+		reins.CodeStaleRef, reins.CodeNotActionable, reins.CodeDialogOpen, reins.CodeObserveAgain, reins.CodeInvalidState,
+		reins.CodeToolFailed, reins.CodeNavigationFailed, reins.CodeCompletionUnknown,
+	}},
 	{130, "interrupted", []reins.Code{reins.CodeCancelled}},
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/api"
@@ -24,8 +25,7 @@ type connection struct {
 const keyVariable = "REINS_KEY"
 
 // add adds the flags. Each can come from the environment too (applySettings).
-func (c *connection) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
+func (c *connection) add(flags *pflag.FlagSet) {
 	flags.StringVar(&c.server, "server", "", "`address` of the server, such as http://127.0.0.1:7777 (default: the one that runs on this machine)")
 	flags.StringVar(&c.keyFile, "key-file", "", "`file` with an API key (default: $"+keyVariable+", else the administrator's of that server)")
 	flags.StringVar(&c.certificate, "ca", "", "`file` with a certificate to be trusted besides the system's")

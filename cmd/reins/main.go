@@ -1,11 +1,17 @@
 // Command reins gives AI agents sealed Chromium browsers.
 //
-//	reins serve      browsers for agents, programs and people, over HTTP
-//	reins view       a link that lets a person watch and take over
-//	reins mcp        tools for one MCP client, over stdin and stdout
-//	reins demo       a walk through a small shop, by a real MCP client
-//	reins doctor     what a browser needs on this machine, and what is missing
-//	reins version    which version this is
+//	reins mcp         tools for one MCP client, over stdin and stdout
+//	reins serve       browsers for agents, programs and people
+//	reins view        a link that lets a person in
+//	reins resource    browsers of a running server: make, list, start, end
+//	reins act         one thing with one of them, as an agent would
+//	reins artifact    their files
+//	reins audit       what was done
+//	reins capability  rights to act on one browser
+//	reins key         API keys
+//	reins demo        a walk through a small shop, by a real MCP client
+//	reins doctor      what a browser needs on this machine, and what is missing
+//	reins version     which version this is
 //
 // Each subcommand is a file of this package: flags, and the wiring of the
 // packages that do the work. Started as root, those that start browsers become an

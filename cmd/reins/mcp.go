@@ -114,6 +114,9 @@ func (f *mcpFlags) check(io stdio) (localOptions, mcp.Options, error) {
 			return o, s, reins.Errorf(reins.CodeInvalidInput, "--dir %q is not a path: %w", f.dir, err)
 		}
 	}
+	if err := (reins.Snapshot{MaxBytes: f.maxBytes}).Validate(); err != nil {
+		return o, s, asFlags(err, map[string]string{"max_bytes": "--max-bytes"})
+	}
 	if o.verbs, err = mcp.Verbs(f.tools); err != nil {
 		return o, s, err
 	}

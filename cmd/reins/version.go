@@ -31,16 +31,21 @@ func newVersion(io stdio) *cobra.Command {
 			if asJSON {
 				return printJSON(io.out, a)
 			}
-			line := "reins " + a.Version
-			if a.Commit != "" {
-				line += " (" + a.Commit + ")"
-			}
-			_, err := fmt.Fprintf(io.out, "%s %s %s\n", line, a.Go, a.System)
+			_, err := fmt.Fprintln(io.out, a.line())
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// line is all of it for people.
+func (a about) line() string {
+	out := "reins " + a.Version
+	if a.Commit != "" {
+		out += " (" + a.Commit + ")"
+	}
+	return out + " " + a.Go + " " + a.System
 }
 
 func readAbout() about {

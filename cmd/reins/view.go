@@ -55,7 +55,7 @@ Without --server it is for all servers of this user on this machine, a line for 
 			return f.run(cmd.Context(), io, form)
 		},
 	}
-	f.connection.add(cmd)
+	f.connection.add(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.actor, "actor", "", "`name` under which the person acts (default: this user's)")
 	flags.StringSliceVar(&f.projects, "project", nil, "only this `project` (repeatable; default: all)")
