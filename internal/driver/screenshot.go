@@ -206,7 +206,12 @@ func (b *browser) captureOnce(ctx context.Context, t *tab, f framing) (page.Capt
 		}
 	})
 	defer timer.Stop()
+	size := b.size()
 	reply := cdp.Send(s, page.CaptureScreenshot, f.CaptureScreenshotParams)
+	b.work.Go(func() {
+		<-reply.Done()
+		b.keepSize(t, size)
+	})
 	select {
 	case <-reply.Done():
 	case <-ctx.Done():
@@ -227,6 +232,23 @@ func (b *browser) captureOnce(ctx context.Context, t *tab, f framing) (page.Capt
 		err = errReplaced
 	}
 	return got, err
+}
+
+// keepSize gives t's page the size of the viewport again when that changed while a
+// picture was taken: the browser puts back the size from before the picture then.
+func (b *browser) keepSize(t *tab, before reins.Viewport) {
+	if b.size() == before {
+		return
+	}
+	requests := b.resizeRequests()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.session.SendAll(requests...)
+	t.laying.out = reins.Viewport{}
+	if b.cast != nil && b.cast.tab == t {
+		b.layOutLocked(t)
+	}
+	b.changedLocked()
 }
 
 // awaitParsed waits, for a bounded time, until the tab's newest document is
