@@ -9,7 +9,7 @@
 // under
 //
 //	default-src 'none'; script-src 'self'; style-src 'self';
-//	img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'self'
+//	img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'
 //
 // test/viewer drives them in a real Chromium, by a server that plays a script and
 // by a real one. docs/viewer.md says what they do and how to embed them.

@@ -32,7 +32,7 @@ export function ended(f) {
     case "destroyed":
       return { key, icon: "window", title: "This browser is gone for good", text: "It was retired. Files that were kept of it went with it." };
     case "busy":
-      return { key, icon: "window", title: "You watch this in another window", text: "One window at a time has the picture.", action: { label: "Watch here", name: "retry" }, over: true };
+      return { key, icon: "window", title: "You watch this in another window", text: "One window at a time has the picture.", action: { label: "Watch here", name: "retry" } };
     case "lease_ended":
       return { key, icon: "door", title: "Your access ended", text: "It was taken back, or another window of yours took over. What you did stays done; nothing of yours is held down.", action: { label: "Ask again", name: "retry" } };
   }
@@ -41,7 +41,10 @@ export function ended(f) {
 
 /** @param {Status} s @param {T.ViewState|null} state @param {boolean} pictured @param {number} now @returns {Cover|null} */
 export function coverOf(s, state, pictured, now) {
-  if (s.phase === "ended") return ended(s.why);
+  if (s.phase === "ended") {
+    const c = ended(s.why);
+    return { ...c, over: pictured };
+  }
   if (s.phase === "waiting" && (s.tries > 1 || !state)) {
     const left = Math.max(0, Math.ceil((s.at - now) / 1000));
     const what = s.why.code === "runtime_stopped" ? "The server stops or starts anew." : s.why.message;

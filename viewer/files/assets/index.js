@@ -163,7 +163,7 @@ class Index {
         el("p", { class: "title" }),
         el("p", { class: "card-state" }, el("span", { class: "dot", "aria-hidden": "true" }), el("span")),
         el("p", { class: "reason", hidden: true }), el("p", { role: "alert" })),
-      el("div", { class: "card-foot" }, start, end, el("span", { class: "grow" }), el("span", { class: "soft here" })));
+      el("div", { class: "card-foot" }, el("span", { class: "soft here" }), el("span", { class: "grow" }), start, end));
     this.thumbs.add(nameOf(k), k, card);
     return card;
   }

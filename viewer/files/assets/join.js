@@ -30,7 +30,7 @@ const home = (s) => location.replace(s.resource ? pagePath(s.resource) : "/");
 /** @param {string} secret */
 async function spend(secret) {
   try {
-    home((await join(secret)).session);
+    home(await join(secret));
   } catch (err) {
     const f = failureOf(err);
     if (f.retryable || f.code === "transport_failure") {

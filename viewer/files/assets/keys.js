@@ -18,6 +18,7 @@ export class Keys {
   #held = new Map();
   #escaped = -Infinity;
   #composing = false;
+  #composed = "";
 
   /**
    * @param {Desk} desk @param {HTMLTextAreaElement} area @param {boolean} mac
@@ -155,7 +156,8 @@ export class Keys {
 
   /** @param {string} text */
   #compose(text) {
-    if (!this.desk.mayQuietly()) return;
+    if (text === this.#composed || !this.desk.mayQuietly()) return;
+    this.#composed = text;
     const length = text.length;
     this.desk.send({ verb: "insert_text", tab: this.#tab, text, compose: true, start: length, end: length });
   }
@@ -163,6 +165,7 @@ export class Keys {
   /** @param {string} text */
   #commit(text) {
     this.#composing = false;
+    this.#composed = "";
     if (this.desk.may()) this.desk.send(text ? { verb: "insert_text", tab: this.#tab, text } : { verb: "insert_text", tab: this.#tab, text: "", compose: true }, true);
     this.#reset();
   }

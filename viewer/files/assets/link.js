@@ -259,9 +259,8 @@ export class Link {
     } else if (!this.#asked && now - this.#heard > silence) this.#ask();
   }
 
+  /** Asks for nothing: also that is answered. */
   #ask() {
-    if (this.#asked) return;
-    this.#asked = Date.now();
-    this.#send({ ping: this.#asked });
+    if (!this.#asked && this.#send({ do: { id: ++this.#next } })) this.#asked = Date.now();
   }
 }

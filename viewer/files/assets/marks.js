@@ -12,7 +12,9 @@ export class Marks {
   #gone = 0;
   #at = "";
 
-  constructor() {
+  /** @param {() => number} now the server's time */
+  constructor(now) {
+    this.now = now;
     this.box = byId("box");
     this.cursor = byId("cursor");
   }
@@ -25,24 +27,24 @@ export class Marks {
 
   /** @param {T.ViewState} s @param {T.Viewport} view */
   #box(s, view) {
-    const op = s.operation;
-    const last = op?.box ? op : s.activities?.findLast((a) => a.box && a.ended && a.operation === this.#operation);
-    if (!last?.box || last.tab && last.tab !== s.selected || last.role === "human") {
+    // Quick actions are over before anybody is told of them.
+    const op = s.operation?.box ? s.operation : s.activities?.findLast((a) => a.box && a.role === "agent");
+    if (!op?.box || op.tab && op.tab !== s.selected || op.role === "human") {
       this.box.hidden = true;
       return;
     }
-    if (op?.box && op.operation !== this.#operation) {
+    if (op.operation !== this.#operation) {
+      if (op.ended && this.now() - Date.parse(op.ended) > stays) return;
       this.#operation = op.operation;
       this.box.hidden = true; // its arrival is shown anew
       void this.box.offsetWidth;
-    }
-    place(this.box, view, last.box.x - 3, last.box.y - 3, last.box.width + 6, last.box.height + 6);
-    if (op?.box) {
+      this.box.hidden = false;
+      this.box.classList.remove("gone");
       clearTimeout(this.#gone);
       this.#gone = 0;
-      this.box.classList.remove("gone");
-      this.box.hidden = false;
-    } else this.#gone ||= window.setTimeout(() => { this.box.classList.add("gone"); this.#gone = 0; }, stays);
+    }
+    place(this.box, view, op.box.x - 3, op.box.y - 3, op.box.width + 6, op.box.height + 6);
+    if (op.ended) this.#gone ||= window.setTimeout(() => this.box.classList.add("gone"), stays);
   }
 
   /** @param {T.ViewState} s @param {T.Viewport} view */

@@ -48,6 +48,8 @@ export class Picture {
     this.room = { width: stage.clientWidth, height: stage.clientHeight };
     /** @type {(() => void)|null} */
     this.resized = null;
+    this.lent = 0;
+    this.coarse = matchMedia("(pointer: coarse)");
     new ResizeObserver(() => {
       this.room = { width: stage.clientWidth, height: stage.clientHeight };
       this.layout();
@@ -133,6 +135,12 @@ export class Picture {
     return this.#view;
   }
 
+  /** Whether the picture has another shape than the viewport that it says it shows: it is of before a change. */
+  get odd() {
+    const f = this.frame;
+    return !!f && Math.abs(f.width * this.#view.height / (f.height * this.#view.width) - 1) > 0.02;
+  }
+
   /** Frames in the last second, how old they were when they could be seen, and whether any came of late. */
   get pace() {
     const now = performance.now();
@@ -143,14 +151,24 @@ export class Picture {
   /** What viewport would fill this window sharply, within the bounds (VPT-1, VPT-3). @returns {{width: number, height: number, scale: number}} */
   get wanted() {
     const width = between(Math.floor(this.room.width), 200, 4096);
-    const height = between(Math.floor(this.room.height), 200, 4096);
+    const height = between(Math.floor(this.room.height + this.lent), 200, 4096);
     const scale = Math.min(devicePixelRatio || 1, 4, most.width / width, most.height / height, Math.sqrt(most.pixels / (width * height)));
     return { width, height, scale: Math.max(0.5, Math.floor(scale * 100) / 100) };
   }
 
+  /** Says what height a message takes off the stage for now; the page keeps its size meanwhile. @param {number} px */
+  lend(px) {
+    if (px === this.lent) return;
+    this.lent = px;
+    if (this.#zoom === 1) this.#pan.y = this.#view.height; // its upper edge
+    this.layout();
+  }
+
   /** How much larger a CSS pixel of the page is than one of the screen. */
   get fit() {
-    const s = Math.min(this.room.width / this.#view.width, this.room.height / this.#view.height);
+    // Fingers can move a picture that is cut off; mice cannot.
+    const height = this.room.height + (this.coarse.matches ? this.lent : 0);
+    const s = Math.min(this.room.width / this.#view.width, height / this.#view.height);
     return s >= 1 && s < 1.02 ? 1 : Math.min(s, 2);
   }
 

@@ -14,7 +14,7 @@ const warn = 20_000; // before it ends
 
 /** @typedef {"nobody"|"agent"|"pending"|"you"|"person"} Driver */
 
-/** @typedef {App & {call: (a: T.Action, o?: {signal?: AbortSignal}) => Promise<T.Result>, lastInput: () => number, helped: () => void}} PilotApp */
+/** @typedef {App & {call: (a: T.Action, o?: {signal?: AbortSignal}) => Promise<T.Result>, live: () => boolean, lastInput: () => number, helped: () => void}} PilotApp */
 
 export class Pilot {
   /** @type {AbortController|null} */
@@ -54,9 +54,10 @@ export class Pilot {
   /** @returns {Driver} */
   get driver() {
     const c = this.app.state()?.control;
-    if (!c) return "nobody";
+    if (!c || !this.app.live()) return "nobody";
     if (c.state === "human") return this.mine ? "you" : "person";
-    if (c.state === "human-pending") return this.#asking || c.mine ? "pending" : "person";
+    if (this.#asking) return "pending";
+    if (c.state === "human-pending") return c.mine ? "pending" : "person";
     return c.state === "agent-active" ? "agent" : "nobody";
   }
 
@@ -70,7 +71,7 @@ export class Pilot {
   async #button() {
     if (this.#asking) this.#asking.abort();
     else if (this.mine) await (this.#helping ? this.#answer(false) : this.app.act({ verb: "release_control" }));
-    else if (this.forbids) this.app.hint(this.forbids);
+    else if (byId("take").hasAttribute("aria-disabled")) this.app.hint(this.forbids || `${byId("take").title}.`);
     else await this.take();
   }
 
@@ -143,7 +144,10 @@ export class Pilot {
     const c = s?.control;
     let title = "Nobody acts";
     let text = "You can use the page beside the agent, or take control so that it waits.";
-    if (!s || s.state !== "running") text = "No browser runs.";
+    if (!this.app.live()) {
+      title = "Not connected";
+      text = "What happens there is not known here.";
+    } else if (!s || s.state !== "running") text = "No browser runs.";
     else if (d === "agent") {
       const op = s.operation?.role === "agent" ? s.operation : undefined;
       title = op?.actor ?? "The agent";
@@ -171,9 +175,10 @@ export class Pilot {
   #buttons(s, d) {
     const take = byId("take");
     say(take, d === "pending" && this.#asking ? "Cancel" : d === "you" ? "Hand back" : "Take control");
-    const can = !!s && (s.state === "running" || d === "you") && d !== "person";
+    const can = !!s && this.app.live() && (s.state === "running" || d === "you") && d !== "person";
     attr(take, "aria-disabled", can ? null : "true");
-    take.title = can ? "" : this.forbids || "No browser runs";
+    take.title = can ? "" : this.app.live() ? this.forbids || "No browser runs" : "Not connected";
+    take.classList.toggle("primary", d !== "pending");
     byId("halt").hidden = !(d === "pending" || d === "agent");
     byId("extend").hidden = d !== "you";
   }
@@ -181,7 +186,7 @@ export class Pilot {
   /** @param {T.Control|null} c @param {Driver} d */
   #ring(c, d) {
     const ring = byId("ring");
-    ring.hidden = !(c?.expires && (c.state === "human" || c.state === "human-pending"));
+    ring.hidden = !(this.app.live() && c?.expires && (c.state === "human" || c.state === "human-pending"));
     byId("pilot-dot").hidden = !ring.hidden;
     if (ring.hidden || !c?.expires) {
       this.#warned = false;

@@ -23,6 +23,7 @@ const mac = /Mac|iPhone|iPad/.test(navigator.platform);
 const viewportPause = 180; // ms that a window must keep its size before it is told
 const hiddenPause = 4_000; // ms in the background after which its size counts no more
 const hintStays = 5_000;
+const oddPause = 2_000; // ms that a picture of before a change may be the last one
 
 /** @returns {T.ResourceKey|null} what the address names */
 function keyOfAddress() {
@@ -41,6 +42,8 @@ class Page {
   #sizeTimer = 0;
   #hiddenTimer = 0;
   #asked = "";
+  #odd = 0;
+  #mended = -1; // the revision of the viewport for which the picture was started anew
   #calls = 0;
 
   /** @param {Session} session @param {T.ResourceKey} key @param {boolean} embedded */
@@ -56,18 +59,21 @@ class Page {
     this.picture = new Picture(byId("stage"), byId("glass"), /** @type {HTMLCanvasElement} */ (byId("canvas")), {
       done: (id) => this.link.ack(id), painted: () => this.#painted(), now: () => session.now(),
     });
-    this.picture.resized = () => this.#sizeSoon();
+    this.picture.resized = () => {
+      this.picture.lend(byId("request").offsetHeight);
+      this.#sizeSoon();
+    };
     this.keysArea = /** @type {HTMLTextAreaElement} */ (byId("keys"));
     const app = {
       act: (/** @type {T.Action} */ a) => this.act(a), hint: (/** @type {string} */ t) => this.hint(t), may: () => this.may(true),
       now: () => session.now(), state: () => this.state, me: () => session.info.actor,
     };
-    this.marks = new Marks();
+    this.marks = new Marks(() => session.now());
     this.attention = new Attention();
     this.chrome = new Chrome(app, () => this.engage());
     this.ask = new Ask(app, () => this.engaged);
     this.side = new Side({ ...app, lease: () => this.link.lease, blob: async (p) => (await session.request(p)).blob() }, embedded);
-    this.pilot = new Pilot({ ...app, call: (a, o) => this.#call(a, o), lastInput: () => this.lastInput, helped: () => this.engage() });
+    this.pilot = new Pilot({ ...app, live: () => this.link.status.phase === "live", call: (a, o) => this.#call(a, o), lastInput: () => this.lastInput, helped: () => this.engage() });
     this.#input();
     this.#menu();
     setInterval(() => this.#tick(), 500);
@@ -257,7 +263,7 @@ class Page {
   #status(s) {
     if (s.phase === "live") {
       this.#asked = "";
-      queueMicrotask(() => this.#size());
+      this.#sizeSoon(); // once what came with the first state has found its place
     }
     if (s.phase === "ended") {
       this.keysArea.blur();
@@ -285,6 +291,11 @@ class Page {
   }
 
   #painted() {
+    clearTimeout(this.#odd);
+    if (this.picture.odd && this.#mended !== this.picture.viewport.revision) this.#odd = window.setTimeout(() => {
+      this.#mended = this.picture.viewport.revision;
+      void this.link.act({ verb: "refresh" }).catch(() => {});
+    }, oddPause);
     if (this.state) this.marks.update(this.state, this.picture.viewport);
     this.#cover();
   }
@@ -337,11 +348,12 @@ class Page {
     const s = this.link.status;
     const pace = this.picture.pace;
     const running = this.state?.state === "running";
-    const text = s.phase === "live" ? !running ? "Connected" : pace.still ? "Live · still" : `Live · ${pace.rate}/s · ${pace.delay} ms`
+    document.body.classList.toggle("out", !this.state);
+    const text = s.phase === "live" ? running ? "Live" : "Connected"
       : s.phase === "waiting" ? "Reconnecting" : s.phase === "ended" ? "Ended" : "Connecting";
     attr(byId("pill"), "data-is", s.phase);
-    attr(byId("pill"), "aria-label", `Connection: ${text.split(" · ")[0]}`);
     say(byId("pill-text"), text);
+    say(byId("pill-pace"), s.phase !== "live" || !running ? "" : pace.still ? "· still" : `· ${pace.rate}/s · ${pace.delay} ms`);
     if (byId("line").matches(":popover-open")) this.#facts();
     const tab = this.state?.tabs?.find((t) => t.tab === this.state?.selected);
     this.attention.update([tab?.title, this.key.resource, "Reins"].filter(Boolean).join(" – "), this.state?.control.requests ?? [], this.key.resource);

@@ -55,8 +55,11 @@ async function postBare(path, body) {
   return r.status === 204 ? null : r.json();
 }
 
-/** Spends the secret of a join link. @param {string} secret @returns {Promise<{session: T.SessionInfo}>} */
-export const join = (secret) => postBare("/people/join", { secret });
+/** @param {any} s as the server has it @returns {T.SessionInfo} */
+const infoOf = (s) => ({ ...s, resource: s.resource ? { project: s.resource.project, resource: s.resource.id } : null });
+
+/** Spends the secret of a join link. @param {string} secret @returns {Promise<T.SessionInfo>} */
+export const join = async (secret) => infoOf((await postBare("/people/join", { secret })).session);
 
 /** @param {string} id */
 export const segment = (id) => (id === "." || id === ".." ? "~" + id : encodeURIComponent(id));
@@ -81,14 +84,14 @@ export class Session {
   /** Opens the session that the cookie names; unauthorized without one. @returns {Promise<Session>} */
   static async open() {
     const a = await postBare("/people/page", {});
-    return new Session(a.page, a.session);
+    return new Session(a.page, infoOf(a.session));
   }
 
   /** Takes a new secret for this page, as after a restart of the server. */
   async renew() {
     const a = await postBare("/people/page", {});
     this.page = a.page;
-    this.info = a.session;
+    this.info = infoOf(a.session);
   }
 
   /** The server's time now, in milliseconds since the epoch. */

@@ -185,12 +185,12 @@ function makeLine() {
 function updateLine(e, a, me) {
   const mine = a.role === "human" && a.actor === me;
   const looks = onlyLooks(a) && a.outcome !== "failed";
-  const name = [a.role === "agent" ? "agent" : mine ? "mine" : "person", looks ? "looks" : "", a.outcome === "failed" || a.outcome === "unknown" ? "failed" : "", a.ended || a.outcome ? "" : "runs"].filter(Boolean).join(" ");
+  const name = [a.role === "agent" ? "agent" : mine ? "mine" : a.actor ? "person" : "itself", looks ? "looks" : "", a.outcome === "failed" || a.outcome === "unknown" ? "failed" : "", a.ended || a.outcome ? "" : "runs"].filter(Boolean).join(" ");
   if (e.className !== name) e.className = name;
   const b = e.querySelector("b");
   const words = e.firstElementChild?.lastElementChild;
   const time = e.querySelector("time");
-  if (b) say(b, mine ? "You" : a.actor);
+  if (b) say(b, mine ? "You" : a.actor || "Reins");
   if (words) {
     const d = deed(a);
     say(words, mine ? d.replace(/^is /, "are ").replace(/^was /, "were ") : d);

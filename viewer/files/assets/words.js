@@ -152,7 +152,7 @@ export function lasting(ms) {
 }
 
 /** @param {string|number} t */
-export const clock = (t) => new Date(t).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export const clock = (t) => new Date(t).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** @param {number} n bytes */
 export function size(n) {
