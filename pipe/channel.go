@@ -55,6 +55,7 @@ func (o Options) withDefaults() (Options, error) {
 const (
 	headerTime  = 30 * time.Second // that the head of a request may take
 	headerBytes = 64 << 10
+	idleTime    = time.Second
 	lookTime    = time.Second
 	releaseTime = 30 * time.Second // that the end of a channel waits for its leases
 )
@@ -105,9 +106,9 @@ func Serve(conn *net.UnixConn, o Options) (*Channel, error) {
 	c.ctx, c.fail = context.WithCancelCause(context.Background())
 	server := &http.Server{
 		Handler: c.counted(handler), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		IdleTimeout: idleTime, // a connection that waits for its next request holds a place
+		ErrorLog:    slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
-	server.SetKeepAlivesEnabled(false) // a connection that waits for its next request would hold a place
 	go c.run(server, handler)
 	return c, nil
 }

@@ -39,6 +39,7 @@ type runtime struct {
 	mu      sync.Mutex
 	leases  []*lease
 	renewed int
+	acks    chan reins.FrameID
 	do      func(context.Context, reins.Call) (*reins.Result, error)
 }
 
@@ -114,6 +115,32 @@ func (l *lease) Do(ctx context.Context, c reins.Call) (*reins.Result, error) {
 	}
 	return &reins.Result{Meta: reins.Meta{LeaseID: l.authority.LeaseID}}, nil
 }
+
+func (l *lease) Subscribe(context.Context, reins.SubscribeOptions) (reins.Subscription, error) {
+	return &view{acks: l.r.acks, closed: make(chan struct{})}, nil
+}
+
+// view shows one picture.
+type view struct {
+	acks   chan reins.FrameID
+	closed chan struct{}
+	once   sync.Once
+	shown  atomic.Bool
+}
+
+func (v *view) Next(ctx context.Context) (reins.Update, error) {
+	if v.shown.CompareAndSwap(false, true) {
+		return reins.Update{Frame: &reins.Frame{ID: reins.FrameID{Incarnation: 1, Stream: 1, Sequence: 1}, Tab: "t1", JPEG: []byte("jpeg")}}, nil
+	}
+	select {
+	case <-v.closed:
+		return reins.Update{}, reins.Errorf(reins.CodeCancelled, "it was closed")
+	case <-ctx.Done():
+		return reins.Update{}, reins.ContextError(ctx)
+	}
+}
+func (v *view) Ack(id reins.FrameID) bool { v.acks <- id; return true }
+func (v *view) Close() error              { v.once.Do(func() { close(v.closed) }); return nil }
 
 func (l *lease) ended() bool {
 	select {
@@ -591,6 +618,34 @@ func TestListen(t *testing.T) {
 	}
 	_, err = l.Accept(t.Context())
 	wantCode(t, err, reins.CodeConnectionClosed)
+}
+
+// PIPE-2: a channel carries the live view too.
+func TestChannelView(t *testing.T) {
+	r := &runtime{bound: reins.Binding{Project: "p", Resource: "one", Actor: "ada", Role: reins.RoleHuman, Peer: "w", Source: reins.SourcePipe}, acks: make(chan reins.FrameID, 1)}
+	c, w := connect(t, r, Options{})
+	l, err := w.Acquire(t.Context(), theToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := l.Subscribe(t.Context(), reins.SubscribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := sub.Next(t.Context())
+	if err != nil || u.Frame == nil || string(u.Frame.JPEG) != "jpeg" || !sub.Ack(u.Frame.ID) {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	if id := <-r.acks; id != u.Frame.ID {
+		t.Errorf("acknowledged %v", id)
+	}
+	_ = c.Close()
+	for err == nil {
+		_, err = sub.Next(t.Context())
+	}
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Options that cannot be served are refused.
