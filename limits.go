@@ -30,6 +30,7 @@ type Limits struct {
 	CellMemory              int64         `json:"cell_memory,omitempty"`
 	CellTasks               int           `json:"cell_tasks,omitempty"`
 	CellDisk                int64         `json:"cell_disk,omitempty"`
+	WorkspaceBytes          int64         `json:"workspace_bytes,omitempty"`
 	SharedMemory            int64         `json:"shared_memory,omitempty"`
 	TempSpace               int64         `json:"temp_space,omitempty"`
 	EgressConnections       int           `json:"egress_connections,omitempty"`
@@ -104,6 +105,7 @@ func LimitTable() []LimitInfo {
 		row("cell_memory", "CELL-7", "bytes", 4*gib, 512*mib, 256*gib, "memory of a whole browser", func(l *Limits) *int64 { return &l.CellMemory }),
 		row("cell_tasks", "CELL-7", "", 1024, 200, 32768, "processes and threads of a browser", func(l *Limits) *int { return &l.CellTasks }),
 		row("cell_disk", "CELL-7", "bytes", 2*gib, 64*mib, 256*gib, "profile and downloads of a browser", func(l *Limits) *int64 { return &l.CellDisk }),
+		row("workspace_bytes", "WSP-2", "bytes", 2*gib, 64*mib, 256*gib, "a persistent profile", func(l *Limits) *int64 { return &l.WorkspaceBytes }),
 		row("shared_memory", "CELL-7", "bytes", 512*mib, 64*mib, 16*gib, "shared memory of a browser", func(l *Limits) *int64 { return &l.SharedMemory }),
 		row("temp_space", "CELL-7", "bytes", 512*mib, 16*mib, 16*gib, "temporary files of a browser", func(l *Limits) *int64 { return &l.TempSpace }),
 		row("egress_connections", "EGR-7", "", 256, 1, 4096, "open connections of a browser", func(l *Limits) *int { return &l.EgressConnections }),

@@ -66,6 +66,10 @@ func (b *body) build(ctx context.Context, numbers driver.Numbers, audit func(egr
 // enclose makes directories, door and cell.
 func (b *body) enclose(ctx context.Context, audit func(egress.Decision)) error {
 	h, s := b.gen.host, b.spec
+	limits := h.limits
+	if s.Workspace != "" { // which must fit the next time too (WSP-2)
+		limits.CellDisk = min(limits.CellDisk, limits.WorkspaceBytes)
+	}
 	var err error
 	if b.room, err = b.gen.ground.Room(ctx, b.key.Project, s.Workspace); err != nil {
 		b.room = nil // not a typed nil of somebody's
@@ -80,7 +84,7 @@ func (b *body) enclose(ctx context.Context, audit func(egress.Decision)) error {
 		WebGL: s.WebGL, Locale: s.Locale, TimeZone: s.TimeZone,
 		Width: width, Height: height, Profile: b.room.Profile(),
 		Downloads: b.room.Downloads().Name(), Uploads: b.room.Uploads().Name(),
-		Navigation: s.Navigation, Limits: h.limits,
+		Navigation: s.Navigation, Limits: limits,
 	})
 	if err != nil {
 		b.cell = nil

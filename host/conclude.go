@@ -24,7 +24,7 @@ func (op *operation) conclude(ctx context.Context, inc *incarnation, conn *conne
 			op.tab = res.Tab.ID
 		}
 	})
-	op.takeDownloads(ctx, inc, res, reply.Downloads)
+	op.takeDownloads(inc, res, reply.Downloads)
 	if reply.Picture != nil {
 		if err := op.keepPicture(ctx, res, reply.Picture); err != nil {
 			return nil, err
@@ -116,8 +116,9 @@ func (op *operation) artifact(kind, mediaType, name string) reins.Artifact {
 // takeDownloads brings finished downloads in (ACT-10). The driver names them in
 // the order of those that its changes say are completed; a navigation that
 // became a download is the last of them (NAV-4). One that cannot be kept is
-// reported as cancelled with the reason; it does not fail the action.
-func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *reins.Result, saved []driver.Saved) {
+// reported as cancelled with the reason; it does not fail the action. A caller that
+// leaves meanwhile leaves the file to the resource.
+func (op *operation) takeDownloads(inc *incarnation, res *reins.Result, saved []driver.Saved) {
 	var reported []*reins.Download
 	if c := res.Changes; c != nil {
 		for i := range c.Downloads {
@@ -131,7 +132,7 @@ func (op *operation) takeDownloads(ctx context.Context, inc *incarnation, res *r
 	}
 	defer inc.saves.Done()
 	for i, s := range saved {
-		a, err := inc.take(ctx, s, op.lease.id)
+		a, err := inc.take(inc.ctx, s, op.lease.id)
 		if i >= len(reported) {
 			continue // it is among the artifacts all the same
 		}

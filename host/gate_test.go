@@ -156,7 +156,7 @@ func TestOpenHookCallsAreBounded(t *testing.T) {
 		<-release.get()
 		return nil
 	}}
-	bubble(t, bubbleOptions{hooks: hooks, limits: reins.Limits{Capabilities: 40}}, func(t *testing.T, w *world, r *resource) {
+	bubble(t, bubbleOptions{hooks: hooks, limits: reins.Limits{Capabilities: 40}}, func(t *testing.T, w *world, _ *resource) {
 		release.set(make(chan struct{}))
 		one, two := w.lease(t, personOf(key1)), w.lease(t, personOf(key1))
 		ask := func(l *lease) (done []<-chan error) {
@@ -186,7 +186,7 @@ func TestOpenHookCallsAreBounded(t *testing.T) {
 		if err := w.host.Start(ctx0); err != nil {
 			t.Fatal(err)
 		}
-		r = w.register(t, reins.BrowserSpec{})
+		w.register(t, reins.BrowserSpec{})
 		again := w.lease(t, personOf(key1))
 		for _, d := range ask(again) {
 			code(t, <-d, reins.CodeQuotaExceeded)

@@ -96,7 +96,6 @@ func New(o Options) (*Host, error) {
 	h := &Host{
 		id: o.RuntimeID, dir: o.Dir, hooks: o.Hooks, limits: limits, log: o.Logger,
 		backends: map[reins.Backend]cell.Backend{},
-		parts:    realParts(),
 		calls:    calls{places: make(chan struct{}, limits.Capabilities)},
 	}
 	for _, b := range o.Backends {
@@ -113,6 +112,7 @@ func New(o Options) (*Host, error) {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
+	h.parts = realParts(limits, h.log)
 	if err := h.checkSpares(o.Spares, o.SpareSpec); err != nil {
 		return nil, err
 	}

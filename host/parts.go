@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 
@@ -79,7 +80,10 @@ type room interface {
 }
 
 // yard is the real ground.
-type yard struct{ *hostdir.Dir }
+type yard struct {
+	*hostdir.Dir
+	log *slog.Logger
+}
 
 // Room implements ground.
 func (y yard) Room(ctx context.Context, project, workspace string) (_ room, err error) {
@@ -96,6 +100,9 @@ func (y yard) Room(ctx context.Context, project, workspace string) (_ room, err 
 		return nil, errors.Join(err, slot.Remove(context.WithoutCancel(ctx)))
 	}
 	den.profile = den.space.Profile
+	for _, note := range den.space.Notes {
+		y.log.Warn(note)
+	}
 	return den, nil
 }
 
@@ -120,15 +127,18 @@ func (d *den) Close(ctx context.Context) error {
 	return d.space.Close()
 }
 
-func realParts() parts {
+func realParts(limits reins.Limits, log *slog.Logger) parts {
 	return parts{
 		ready: func() error { return child.Listed(driver.Role) },
 		open: func(ctx context.Context, dir string) (ground, error) {
-			d, err := hostdir.Open(ctx, dir, hostdir.Options{})
+			d, err := hostdir.Open(ctx, dir, hostdir.Options{WorkspaceBytes: limits.WorkspaceBytes})
 			if err != nil {
 				return nil, err
 			}
-			return yard{d}, nil
+			for _, note := range d.Notes() {
+				log.Warn(note)
+			}
+			return yard{d, log}, nil
 		},
 		drive: func(ctx context.Context, o driver.Options) (link, error) {
 			p, err := driver.Start(ctx, o)

@@ -203,51 +203,6 @@ func TestRealAudit(t *testing.T) {
 	})
 }
 
-// TestRealWorkspace keeps a cookie over a stop and a new generation (WSP-2),
-// and a second writer is busy.
-func TestRealWorkspace(t *testing.T) {
-	base, policy := site(t, map[string]http.HandlerFunc{
-		"/set": func(w http.ResponseWriter, r *http.Request) {
-			http.SetCookie(w, &http.Cookie{Name: "who", Value: "ada", MaxAge: 3600})
-			html("<title>Set</title>")(w, r)
-		},
-		"/get": func(w http.ResponseWriter, r *http.Request) {
-			c, err := r.Cookie("who")
-			if err != nil {
-				c = &http.Cookie{Value: "nobody"}
-			}
-			html("<title>It is "+c.Value+"</title>")(w, r)
-		},
-	})
-	h := real(t, reins.Hooks{})
-	spec := reins.BrowserSpec{Workspace: "desk", Egress: policy}
-	l := realLease(t, h, key1, spec)
-	do(t, l, reins.Navigate{URL: base + "/set"})
-	other := realLease(t, h, reins.ResourceKey{Project: "p", ID: "two"}, spec)
-	_, err := other.Do(t.Context(), reins.Call{Action: reins.Navigate{URL: base + "/get"}})
-	code(t, err, reins.CodeBusy)
-	if err := h.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	l = realLease(t, h, key1, spec)
-	if res := do(t, l, reins.Navigate{URL: base + "/get"}); res.Navigation.Title != "It is ada" {
-		t.Errorf("after a restart: %q", res.Navigation.Title)
-	}
-	r, err := h.Open(t.Context(), key1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Retire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if names, err := os.ReadDir(filepath.Join(h.dir, "workspaces")); err != nil || len(names) != 0 {
-		t.Errorf("workspaces after retiring: %v (%v)", names, err)
-	}
-}
-
 // TestRealStopWhileBusy stops the runtime under running actions (LIFE-1, QUI-4,
 // B076): bounded, confirmed, and nothing is left.
 func TestRealStopWhileBusy(t *testing.T) {

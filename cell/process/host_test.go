@@ -470,25 +470,6 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-func TestDiskUse_CELL7(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(dir+"/a/b", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dir+"/a/b/c", make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/usr", dir+"/a/out"); err != nil {
-		t.Fatal(err)
-	}
-	if got := diskUse(t.Context(), dir); got < 1<<20 || got > 2<<20 {
-		t.Errorf("%d bytes", got)
-	}
-	if got := diskUse(t.Context(), dir+"/missing"); got != 0 {
-		t.Errorf("a missing directory holds %d bytes", got)
-	}
-}
-
 func TestPlanSurvivesItsForm(t *testing.T) {
 	s, refused := prepared(probeSpec(t))
 	if refused != nil {

@@ -2,12 +2,10 @@ package process
 
 import (
 	"context"
-	"io/fs"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/reins-browser/reins"
+	"github.com/reins-browser/reins/internal/disk"
 )
 
 const (
@@ -17,8 +15,6 @@ const (
 	diskPause   = 2 * time.Second
 	// walkShare keeps the walks of a large profile below a hundredth of a core.
 	walkShare = 100
-	// entriesMax is how many files are counted; more are too many by themselves.
-	entriesMax = 1 << 19
 )
 
 // watchOver enforces what the kernel does not (CELL-7), and ends a browser that
@@ -140,42 +136,10 @@ func (c *box) boundDisk(ctx context.Context) {
 	bound := c.spec.Limits.CellDisk
 	var sum int64
 	for _, dir := range []string{c.spec.Profile, c.spec.Downloads} {
-		sum += diskUse(ctx, dir)
+		sum += disk.Usage(ctx, dir)
 	}
 	if sum > bound && ctx.Err() == nil {
-		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s filled its profile and downloads with %d bytes, above the bound of %d; restart it, or raise cell_disk when its workspace keeps what fills it", c.name(), sum, bound).
+		c.condemn(reins.Errorf(reins.CodeBrowserEnded, "%s filled its profile and downloads with %d bytes, above the bound of %d; restart it, or raise cell_disk, and workspace_bytes, when its workspace keeps what fills it", c.name(), sum, bound).
 			In(reins.PhaseLifeCycle))
 	}
-}
-
-// diskUse adds up the blocks of everything below dir. It opens below dir only,
-// so that what a hostile browser does to its tree meanwhile leads nowhere else.
-func diskUse(ctx context.Context, dir string) int64 {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0
-	}
-	defer root.Close()
-	var sum int64
-	entries := 0
-	_ = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if entries++; entries > entriesMax {
-			sum = 1 << 62
-		}
-		if entries > entriesMax || ctx.Err() != nil {
-			return fs.SkipAll
-		}
-		if err != nil {
-			return nil // removed meanwhile
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			sum += st.Blocks * 512
-		}
-		return nil
-	})
-	return sum
 }

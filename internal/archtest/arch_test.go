@@ -25,6 +25,7 @@ var floors = map[string]int{
 	"internal/queue":      1,
 	"internal/child":      1,
 	"internal/outline":    1,
+	"internal/disk":       1,
 	"internal/redact":     1,
 	"internal/webguard":   1,
 	"internal/hold":       1,

@@ -79,6 +79,9 @@ type Options struct {
 	// CheckEvery is how often ownership is checked besides the kernel's
 	// notices; 0 means one second.
 	CheckEvery time.Duration
+	// WorkspaceBytes is how much a workspace may hold to be used (WSP-2); 0 is
+	// without bound.
+	WorkspaceBytes int64
 }
 
 // Dir is a runtime directory that this process owns. Its methods may be called
@@ -91,6 +94,8 @@ type Dir struct {
 	lock    *os.File // runtime.lock, kept open for the whole life
 	record  record
 	notes   []string
+
+	workspaceBytes int64
 
 	generations, generation    *os.File
 	profiles, artifacts, doors *os.File
@@ -127,7 +132,7 @@ func open(ctx context.Context, path string, o Options, m machine) (_ *Dir, err e
 	if err := reins.ContextError(ctx); err != nil {
 		return nil, err.In(reins.PhaseStart)
 	}
-	d := &Dir{machine: m, turn: make(chan struct{}, 1)}
+	d := &Dir{machine: m, turn: make(chan struct{}, 1), workspaceBytes: o.WorkspaceBytes}
 	defer func() {
 		if err != nil {
 			_ = d.release() // what failed says more

@@ -79,6 +79,21 @@ func TestTheKernelTellsWhoHoldsTheOldRecord_OWN4(t *testing.T) {
 	}
 }
 
+// OWN-4: on the machine as it is, an empty record of this boot is fenced, held or
+// not, and nothing is changed.
+func TestAnOldRecordOfThisBoot_OWN4(t *testing.T) {
+	path := older(t)
+	before := picture(t, filepath.Join(path, profilesName))
+	_, err := Open(t.Context(), path, Options{})
+	wantCode(t, err, reins.CodeFenced)
+	samePicture(t, before, picture(t, filepath.Join(path, profilesName)))
+	held, err := os.Open(filepath.Join(path, lockName))
+	check(t, err)
+	_, err = Open(t.Context(), path, Options{})
+	wantCode(t, err, reins.CodeLocked)
+	check(t, held.Close())
+}
+
 // OWN-4: any doubt fences, and the old program's folders stay as they are.
 func TestDoubtAboutAnOldRecordFences_OWN4(t *testing.T) {
 	lockPath := func(path string) string { return filepath.Join(path, lockName) }

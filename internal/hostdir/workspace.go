@@ -39,7 +39,8 @@ const (
 // Workspace takes a named profile of a project for writing, making it when it
 // is new. It is busy while another browser has it, locked while a process that
 // does not hold it still runs on it, and clears what a dead browser left to
-// keep others out (B062).
+// keep others out (B062). One that holds more than its bound, without what a
+// browser makes anew by itself, is quota_exceeded.
 func (d *Dir) Workspace(ctx context.Context, project, name string) (_ *Workspace, err error) {
 	done := d.use()
 	if done == nil {
@@ -65,6 +66,9 @@ func (d *Dir) Workspace(ctx context.Context, project, name string) (_ *Workspace
 	}
 	defer profile.Close()
 	if err := w.clearSingletons(profile); err != nil {
+		return nil, err
+	}
+	if err := w.fit(ctx, profile, d.workspaceBytes); err != nil {
 		return nil, err
 	}
 	return w, nil
