@@ -162,15 +162,15 @@ func (t *tab) pointerEvents(px, py float64, a reins.Click) (events []cdp.Request
 	for _, m := range a.Modifiers {
 		mods |= modifierBits[m]
 	}
-	event := func(kind input.DispatchMouseEventType, b input.MouseButton, buttons, count int64) cdp.Request {
+	event := func(kind input.DispatchMouseEventType, b input.MouseButton, buttons, count int64) []cdp.Request {
 		return t.mouse(input.DispatchMouseEventParams{
 			Type: kind, X: px, Y: py, Modifiers: mods, Button: b, Buttons: buttons, ClickCount: count,
 			PointerType: input.DispatchMouseEventPointerTypeMouse,
 		})
 	}
-	events = append(events, event(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0, 0))
+	events = append(events, event(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0, 0)...)
 	for n := range int64(max(a.Count, 1)) {
-		events = append(events, event(input.DispatchMouseEventTypeMousePressed, button, held, n+1), event(input.DispatchMouseEventTypeMouseReleased, button, 0, n+1))
+		events = append(append(events, event(input.DispatchMouseEventTypeMousePressed, button, held, n+1)...), event(input.DispatchMouseEventTypeMouseReleased, button, 0, n+1)...)
 	}
 	return events, button == input.MouseButtonMiddle || mods&(bitControl|bitMeta) != 0
 }

@@ -168,5 +168,6 @@ func (d *dragging) ended(err error) bool {
 func (d *dragging) letGo() {
 	d.b.disarm(d.from)
 	s := d.x.tab.pageSession()
-	s.SendAll(cdp.Prepare(input.CancelDragging, none), d.x.tab.mouse(d.button(input.DispatchMouseEventTypeMouseReleased, 0)))
+	d.x.tab.giveUp()
+	s.SendAll(append([]cdp.Request{cdp.Prepare(input.CancelDragging, none)}, d.x.tab.mouse(d.button(input.DispatchMouseEventTypeMouseReleased, 0))...)...)
 }

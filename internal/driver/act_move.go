@@ -48,20 +48,30 @@ func moved(px, py float64, mods int64, held bool) input.DispatchMouseEventParams
 
 // mouse is an event of the pointer, in CSS pixels of the tab's viewport, as the
 // browser takes it: in pixels of the picture, and for a wheel with both distances
-// even when they are 0.
-func (t *tab) mouse(p input.DispatchMouseEventParams) cdp.Request {
-	scale := t.b.size().Scale
-	if scale > 0 {
+// even when they are 0. During a drag that the browser left to us it is the drag's.
+func (t *tab) mouse(p input.DispatchMouseEventParams) []cdp.Request {
+	t.b.mu.Lock()
+	defer t.b.mu.Unlock()
+	if scale := t.b.viewport.Scale; scale > 0 {
 		p.X, p.Y = p.X*scale, p.Y*scale
 	}
-	if p.Type != input.DispatchMouseEventTypeMouseWheel {
-		return cdp.Prepare(input.DispatchMouseEvent, p)
+	switch p.Type {
+	case input.DispatchMouseEventTypeMouseWheel:
+		return []cdp.Request{{Method: input.DispatchMouseEvent.Method, Params: struct {
+			input.DispatchMouseEventParams
+			DeltaX float64 `json:"deltaX"`
+			DeltaY float64 `json:"deltaY"`
+		}{p, p.DeltaX, p.DeltaY}}}
+	case input.DispatchMouseEventTypeMouseMoved:
+		if t.carried != nil {
+			return t.carryLocked(p)
+		}
+	case input.DispatchMouseEventTypeMouseReleased:
+		if t.carried != nil {
+			return append(t.dropLocked(p), cdp.Prepare(input.DispatchMouseEvent, p))
+		}
 	}
-	return cdp.Request{Method: input.DispatchMouseEvent.Method, Params: struct {
-		input.DispatchMouseEventParams
-		DeltaX float64 `json:"deltaX"`
-		DeltaY float64 `json:"deltaY"`
-	}{p, p.DeltaX, p.DeltaY}}
+	return []cdp.Request{cdp.Prepare(input.DispatchMouseEvent, p)}
 }
 
 // pointer sends one event of the pointer and waits until it was handled. On is
@@ -69,8 +79,12 @@ func (t *tab) mouse(p input.DispatchMouseEventParams) cdp.Request {
 func (b *browser) pointer(ctx context.Context, x *action, event input.DispatchMouseEventParams) (on bool, err error) {
 	guarded, release := x.tab.guard(ctx)
 	defer release()
-	sent := x.tab.mouse(event)
-	if err = x.tab.pageSession().Call(guarded, sent.Method, sent.Params, nil); err == nil {
+	for _, p := range x.tab.pageSession().SendAll(x.tab.mouse(event)...) {
+		if err = p.Wait(guarded, nil); err != nil {
+			break
+		}
+	}
+	if err == nil {
 		return true, nil
 	}
 	if ctx.Err() != nil {

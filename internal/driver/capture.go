@@ -13,9 +13,6 @@ import (
 	"github.com/reins-browser/reins"
 )
 
-// captureAnswers is how long one picture for those who watch may take (FRM-7).
-const captureAnswers = 5 * time.Second
-
 // captureFrame takes one picture of a tab, be it still or in the background
 // (FRM-12).
 func (b *browser) captureFrame(ctx context.Context, c Cast) (*CastFrame, error) {
@@ -30,7 +27,7 @@ func (b *browser) captureFrame(ctx context.Context, c Cast) (*CastFrame, error) 
 	guarded, release := t.guard(ctx)
 	defer release()
 	var f *CastFrame
-	err = t.within(guarded, captureAnswers, func(ctx context.Context) (err error) {
+	err = t.within(guarded, shotAnswers, func(ctx context.Context) (err error) {
 		if err := t.usable(ctx); err != nil {
 			return err
 		}

@@ -29,6 +29,22 @@
 // document is replaced as a whole, with the execution context its walker lives
 // in; nothing of it can be mistaken for something of the next.
 //
+// # Those who watch
+//
+// Orders about the picture ([Process.StartCast], [Process.AckFrame],
+// [Process.Capture], [Process.SetViewport]) run beside the actions and wait for no
+// page. Frames have a kind of their own on the link and a sender of their own in
+// the driver, which holds no more of them than Chromium has unacknowledged: they
+// never hold up an outcome or a notice. A page is drawn in as many pixels as the
+// device of the viewer has, which only its surface can have: it is scaled up to
+// them, and every place on the way to the browser with it (tab.mouse). A frame
+// bears the revision of the viewport that its page was laid out for, as the page
+// itself tells once it was painted so; what cannot be told is not shown.
+//
+// Raw input (tab.rawPointer, rawTouch, rawKey) is one write to the browser, in
+// order; it waits a moment for the page to have handled it and settles nothing.
+// An agent's action that is watched tells where it acts before it does (acting).
+//
 // # Testing
 //
 // Tests drive a real Chromium over pipes; the in-package ones use the browser

@@ -7,6 +7,7 @@ import (
 	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -26,6 +27,8 @@ func (t *tab) onEvent(e cdp.Event) {
 	case page.ScreencastFrame.Method:
 		t.filmed(e)
 		return
+	case input.DragIntercepted.Method:
+		t.dragIntercepted(e)
 	case target.AttachedToTarget.Method:
 		if v, ok := cdp.Is(e, target.AttachedToTarget); ok {
 			t.attachedFrame(e.Session, v)
@@ -279,6 +282,7 @@ func (t *tab) arrivedLocked(f *frame, v *proto.Frame) {
 	t.title = "" // asked for when it is parsed
 	t.nav.arrivedLocked(v.LoaderID)
 	t.dialogs = 0
+	t.carried = nil
 	t.nav.unreachable = v.UnreachableURL
 	t.b.tellLocked("tab_updated", t)
 }

@@ -34,13 +34,13 @@ func (t *tab) rawPointer(a reins.Pointer) rawInput {
 		if event.Button == input.MouseButtonLeft { // a native drag enters a place with the first move there, and only drops after another
 			move := event
 			move.Type, move.ClickCount, move.Buttons = input.DispatchMouseEventTypeMouseMoved, 0, event.Buttons|1
-			in.requests = append(in.requests, t.mouse(move))
+			in.requests = append(in.requests, t.mouse(move)...)
 		}
 	case "wheel":
 		event.Type, event.DeltaX, event.DeltaY = input.DispatchMouseEventTypeMouseWheel, a.DX, a.DY
 		in.streams = true
 	}
-	in.requests = append(in.requests, t.mouse(event))
+	in.requests = append(in.requests, t.mouse(event)...)
 	return in
 }
 

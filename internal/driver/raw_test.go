@@ -231,10 +231,8 @@ document.addEventListener('selectionchange', () => { const s = String(getSelecti
 			p.says("level 0")
 			itemX, itemY := p.center("#item")
 			toX, toY := p.center("#to")
-			if scale == 1 {
-				p.drags(itemX, itemY, toX, toY)
-				p.says("dropped parcel")
-			}
+			p.drags(itemX, itemY, toX, toY)
+			p.says("dropped parcel")
 			p.script(p.TB, "document.getElementById('from').append(document.getElementById('item'))")
 			x, y := p.center("#txt")
 			p.drags(1, y, x*2+20, y)

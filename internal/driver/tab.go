@@ -43,6 +43,7 @@ type tab struct {
 	dismissed     int          // dialogs that were answered for the page so far
 	laying        laying       // for the viewport
 
+	carried  *carried                 // by a drag that the browser left to us; see carry.go
 	touching map[int]reins.TouchPoint // fingers of people, by ID
 	raw      []*cdp.Pending           // events of people that the page has not handled, oldest first; see room
 	gesture  time.Time                // when a person last pressed something

@@ -86,7 +86,7 @@ func metrics(v reins.Viewport, width, height int) []cdp.Request {
 		ScreenWidth: int64(v.Width), ScreenHeight: int64(v.Height),
 	}
 	if v.Scale == 1 || v.Scale == 0 {
-		return []cdp.Request{cdp.Prepare(emulation.SetDeviceMetricsOverride, p)}
+		return []cdp.Request{cdp.Prepare(emulation.SetDeviceMetricsOverride, p), carrying(false)}
 	}
 	p.Scale = v.Scale
 	return []cdp.Request{
@@ -94,6 +94,7 @@ func metrics(v reins.Viewport, width, height int) []cdp.Request {
 		{Method: "Emulation.setVisibleSize", Params: map[string]int{ // experimental: not among the types
 			"width": int(math.Round(float64(width) * v.Scale)), "height": int(math.Round(float64(height) * v.Scale)),
 		}},
+		carrying(true),
 	}
 }
 
