@@ -74,11 +74,7 @@ func spawnServe(t *testing.T, state string, arguments ...string) *serveProcess {
 		t.Fatal(err)
 	}
 	go func() { s.ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-		}
-	})
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // of a test that failed; else it has ended
 	return s
 }
 
@@ -366,8 +362,13 @@ func TestServeSecondSignal(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := l.Do(context.Background(), reins.Call{
-			Action:   reins.RequestHuman{Reason: "wait for me", Timeout: reins.Duration(10 * time.Minute)},
-			Progress: func(reins.Progress) { asked <- struct{}{} },
+			Action: reins.RequestHuman{Reason: "wait for me", Timeout: reins.Duration(10 * time.Minute)},
+			Progress: func(reins.Progress) {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+			},
 		})
 		done <- err
 	}()
