@@ -55,12 +55,14 @@ type KeyList struct {
 }
 
 // JoinForm asks for a link that lets a person in: to projects ("*" is all of them,
-// for an administrator's key), or to one resource. Life is 60 s [10 s..1 h].
+// for an administrator's key), or to one resource. Life is 60 s [10 s..1 h]. A framed
+// one is for a page of your own that shows the resource in a frame (VIEW-5).
 type JoinForm struct {
 	Actor    string   `json:"actor"`
 	Projects []string `json:"projects,omitempty"`
 	Resource *Place   `json:"resource,omitempty"`
 	Life     Life     `json:"life,omitempty"`
+	Framed   bool     `json:"framed,omitempty"`
 }
 
 // Place names one resource to people's pages.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ import (
 // serveDirectory is the runtime directory of `reins serve` below the user's own.
 const serveDirectory = "serve"
 
+// hookKeyVariable is the environment variable with the key of --people-hook.
+const hookKeyVariable = "REINS_PEOPLE_HOOK_KEY"
+
 // serveFlags are the settings of `reins serve`.
 type serveFlags struct {
 	browser   mcpFlags // chromium, engine, run-as, tools, max-bytes, log-level
@@ -39,6 +43,7 @@ type serveFlags struct {
 	origins   []string
 	anyHost   bool
 	ancestors []string
+	hook      string
 	limits    limitFlag
 	auditRows int64
 	spares    int
@@ -108,6 +113,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.origins, "origin", nil, "further `origin` of pages that may talk to the server (repeatable)")
 	flags.BoolVar(&f.anyHost, "any-host", false, "answer to every name: only behind a proxy that checks it, else any web page can reach the server")
 	flags.StringSliceVar(&f.ancestors, "frame-ancestor", nil, "`origin` of a page that may show people's pages in a frame (repeatable)")
+	flags.StringVar(&f.hook, "people-hook", "", "`address` that is asked, with $"+hookKeyVariable+" as bearer token, when a person's page opens a resource or a stream, and before it takes or gives control; any success is a yes")
 	flags.Var(&f.limits, "limit", "a limit of the list above (repeatable)")
 	flags.Int64Var(&f.auditRows, "audit-rows", 1_000_000, "`rows` that the audit trail keeps")
 	flags.IntVar(&f.spares, "spares", 0, "`browsers` kept started for the next resources, 0 to 64")
@@ -160,12 +166,17 @@ func (f *serveFlags) check(io stdio) (*serving, error) {
 	if err := s.checkNetwork(); err != nil {
 		return nil, err
 	}
+	if f.hook != "" {
+		if s.options.Ask, err = server.AskAt(f.hook, os.Getenv(hookKeyVariable)); err != nil {
+			return nil, err
+		}
+	}
 	s.options = server.Options{
 		Limits: f.limits.limits, AuditRows: f.auditRows, Spares: f.spares,
 		SpareSpec: reins.BrowserSpec{Engine: reins.Engine(f.browser.engine)},
 		Agents:    mcp.Options{Tools: f.browser.tools, People: true, SnapshotBytes: f.browser.maxBytes},
 		Hosts:     s.hosts, Origins: s.origins, AnyHost: f.anyHost, Ancestors: f.ancestors,
-		Proxies: s.options.Proxies, OnlyProxies: !s.loopback && f.cert == "",
+		Proxies: s.options.Proxies, Ask: s.options.Ask, OnlyProxies: !s.loopback && f.cert == "",
 		SessionLife: f.session, SeparateMetrics: f.metrics != "", Version: version, Logger: s.log, Files: viewer.Files(),
 	}
 	return s, nil

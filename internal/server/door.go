@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +42,10 @@ type DoorOptions struct {
 	// Ancestors are the origins of pages that may show people's pages in a frame
 	// (VIEW-5); none by default.
 	Ancestors []string
+	// Ask, when not nil, is the host's word on people: asked when a page opens a
+	// resource, when it opens a stream, and before each control operation (VIEW-5).
+	// An error is a no.
+	Ask func(context.Context, Visit) error
 	// Proxies are the addresses from which X-Forwarded-For and X-Forwarded-Proto are
 	// believed (API-6). OnlyProxies refuses connections from anywhere else but
 	// loopback.
@@ -184,11 +189,18 @@ func (i inviting) Join(ctx context.Context, _ api.Identity, in api.JoinForm) (ap
 // Invite makes a one-time link for a person (API-3). With a key, the session that it
 // leads to ends with the key.
 func (d *Door) Invite(in api.JoinForm, key *liveKey) (api.Join, error) {
+	if in.Framed && len(d.o.Ancestors) == 0 {
+		return api.Join{}, reins.Errorf(reins.CodeDenied, "no page may show this server's pages in a frame; name its origin with --frame-ancestor").In(reins.PhaseAdmission)
+	}
 	secret, expires, err := d.people.invite(in, key)
 	if err != nil {
 		return api.Join{}, err
 	}
-	return api.Join{URL: d.o.URL + "/join#" + string(secret), Expires: expires}, nil
+	path := "/join"
+	if in.Framed { // the frame keeps its session in memory: it stays on one page
+		path = "/r/" + url.PathEscape(in.Resource.Project) + "/" + url.PathEscape(in.Resource.ID) + "?embed=1"
+	}
+	return api.Join{URL: d.o.URL + path + "#" + string(secret), Expires: expires}, nil
 }
 
 func (d *Door) routes() {
@@ -320,7 +332,7 @@ func projectIn(r *http.Request) string {
 		return p
 	}
 	if w := sender(r.Context()); w.page != nil {
-		return w.page.projectOf(r.PathValue("lease"))
+		return w.page.resourceOf(r.PathValue("lease")).Project
 	}
 	return ""
 }

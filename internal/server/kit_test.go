@@ -170,6 +170,7 @@ type browser struct {
 	s      *site
 	cookie []*http.Cookie
 	page   string
+	key    string // of a session in a frame
 	origin string
 }
 
@@ -191,6 +192,9 @@ func (b *browser) send(method, path, body string, more ...string) reply {
 	}
 	if b.page != "" {
 		r.Header.Set(pageHeader, b.page)
+	}
+	if b.key != "" {
+		r.Header.Set(sessionHeader, b.key)
 	}
 	for _, c := range b.cookie {
 		r.AddCookie(c)

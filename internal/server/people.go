@@ -75,15 +75,18 @@ func (a access) may(key reins.ResourceKey) bool {
 // join is a link that nobody has used yet.
 type join struct {
 	access  access
+	framed  bool
 	key     *liveKey // under which it was made; its end is that of the session
 	expires time.Time
 }
 
-// session is one person at one browser, known by a cookie.
+// session is one person at one browser, known by a cookie, or in a frame of another
+// site's page, where cookies are not sent, by a secret in that frame's memory.
 type session struct {
 	id      string // no secret: the peer of the person's bindings
 	hash    capability.Hash
 	access  access
+	framed  bool
 	key     *liveKey
 	expires time.Time
 	ended   chan struct{}
@@ -154,7 +157,7 @@ func (p *people) invite(in api.JoinForm, key *liveKey) (reins.Token, time.Time, 
 	if len(p.joins) >= joinsMax {
 		return "", time.Time{}, reins.Errorf(reins.CodeQuotaExceeded, "%d links wait to be used already; wait until some have expired", joinsMax).In(reins.PhaseAdmission)
 	}
-	j := &join{access: a, key: key, expires: now.Add(life)}
+	j := &join{access: a, framed: in.Framed, key: key, expires: now.Add(life)}
 	p.joins[capability.Sum(token)] = j
 	return token, j.expires, nil
 }
@@ -173,6 +176,8 @@ func readJoin(in api.JoinForm) (access, time.Duration, error) {
 	case in.Resource != nil:
 		place = reins.ResourceKey{Project: in.Resource.Project, ID: in.Resource.ID}
 		a.Resource = &place
+	case in.Framed:
+		return a, 0, reins.Errorf(reins.CodeInvalidInput, "resource is missing; a frame shows one resource")
 	case len(in.Projects) == 0:
 		return a, 0, reins.Errorf(reins.CodeInvalidInput, "projects is missing; name those that the person may see, or one resource")
 	case len(in.Projects) > projectsMax:
@@ -192,8 +197,8 @@ func readJoin(in api.JoinForm) (access, time.Duration, error) {
 	return a, life, reins.Binding{Project: place.Project, Resource: place.ID, Actor: in.Actor, Role: reins.RoleHuman, Peer: "page", Source: reins.SourceViewer}.Validate()
 }
 
-// enter spends the secret of a link and begins a session, which the returned secret
-// of its cookie is known by.
+// enter spends the secret of a link and begins a session, which is known by the
+// returned secret.
 func (p *people) enter(secret reins.Token) (*session, reins.Token, error) {
 	hash, now := capability.Sum(secret), time.Now()
 	p.mu.Lock()
@@ -210,7 +215,7 @@ func (p *people) enter(secret reins.Token) (*session, reins.Token, error) {
 	}
 	token := capability.NewToken()
 	s := &session{
-		id: capability.NewID("person"), hash: capability.Sum(token), access: j.access, key: j.key,
+		id: capability.NewID("person"), hash: capability.Sum(token), access: j.access, framed: j.framed, key: j.key,
 		expires: now.Add(p.life), ended: make(chan struct{}), pages: map[capability.Hash]*page{},
 	}
 	p.sessions[s.hash] = s
@@ -284,7 +289,7 @@ func (p *people) leave(s *session) {
 	}
 }
 
-// session is the one of a cookie's secret.
+// session is the one of a secret.
 func (p *people) session(secret reins.Token) (*session, error) {
 	hash := capability.Sum(secret)
 	p.mu.Lock()
@@ -368,14 +373,14 @@ func (g *page) holds(lease string) bool {
 	return !g.over && g.opened[lease] != nil
 }
 
-// projectOf is the project of a lease of the page.
-func (g *page) projectOf(lease string) string {
+// resourceOf is what a lease of the page is of.
+func (g *page) resourceOf(lease string) (key reins.ResourceKey) {
 	g.people.mu.Lock()
 	defer g.people.mu.Unlock()
 	if o := g.opened[lease]; o != nil {
-		return o.key.Project
+		key = o.key
 	}
-	return ""
+	return key
 }
 
 // authorized reports whether the session of an ID is good and may see a resource:

@@ -17,7 +17,11 @@ import (
 const (
 	pageHeader   = "Reins-Page"
 	pageProtocol = "reins.page." // and the secret: what a WebSocket can send of a page
-	formMax      = 64 << 10
+
+	sessionHeader   = "Reins-Session" // of a frame, in place of the cookie
+	sessionProtocol = "reins.session."
+
+	formMax = 64 << 10
 )
 
 // sessionView is a session as its pages are told of it.
@@ -88,6 +92,14 @@ func (d *Door) join(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if s.framed {
+		view, err := d.view(r, s)
+		if err != nil {
+			return err
+		}
+		answer(w, http.StatusOK, map[string]any{"session": view, "key": string(token)})
+		return nil
+	}
 	if old, err := d.people.session(d.cookieOf(r)); err == nil {
 		d.people.leave(old) // the cookie is about to be another's
 	}
@@ -119,7 +131,7 @@ func (d *Door) view(r *http.Request, s *session) (sessionView, error) {
 
 // newPage gives a page that was loaded by a session its own secret.
 func (d *Door) newPage(w http.ResponseWriter, r *http.Request) error {
-	s, err := d.people.session(d.cookieOf(r))
+	s, err := d.people.session(d.secretOf(r))
 	if err != nil {
 		return err
 	}
@@ -136,12 +148,14 @@ func (d *Door) newPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (d *Door) leave(w http.ResponseWriter, r *http.Request) error {
-	s, err := d.people.session(d.cookieOf(r))
+	s, err := d.people.session(d.secretOf(r))
 	if err != nil {
 		return err
 	}
 	d.people.leave(s)
-	d.setCookie(w, "", -1)
+	if !s.framed {
+		d.setCookie(w, "", -1)
+	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -149,7 +163,7 @@ func (d *Door) leave(w http.ResponseWriter, r *http.Request) error {
 // paged serves a request of an open page.
 func (d *Door) paged(serve func(http.ResponseWriter, *http.Request, *page) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		g, over, err := d.people.visit(d.cookieOf(r), pageSecret(r))
+		g, over, err := d.people.visit(d.secretOf(r), pageSecret(r))
 		if err != nil {
 			return err
 		}
@@ -166,7 +180,11 @@ func (d *Door) open(w http.ResponseWriter, r *http.Request, g *page) error {
 	if err := readForm(r, &in); err != nil {
 		return err
 	}
-	state, err := d.people.openLease(r.Context(), g, reins.ResourceKey{Project: in.Project, ID: in.Resource})
+	key := reins.ResourceKey{Project: in.Project, ID: in.Resource}
+	if err := d.ask(r.Context(), g.visit("page", key, r)); err != nil {
+		return err
+	}
+	state, err := d.people.openLease(r.Context(), g, key)
 	if err != nil {
 		return err
 	}
@@ -197,14 +215,27 @@ func (d *Door) fromPage(r *http.Request) bool {
 // pageSecret is the secret of a page that a request carries; a WebSocket can carry it
 // as a subprotocol only.
 func pageSecret(r *http.Request) reins.Token {
-	if s := r.Header.Get(pageHeader); s != "" {
+	return carried(r, pageHeader, pageProtocol)
+}
+
+// secretOf is the secret that a session is known by: a frame's own, or the cookie's.
+func (d *Door) secretOf(r *http.Request) reins.Token {
+	if s := carried(r, sessionHeader, sessionProtocol); s != "" {
+		return s
+	}
+	return d.cookieOf(r)
+}
+
+// carried is the secret in a header, or in a subprotocol of a WebSocket.
+func carried(r *http.Request, header, protocol string) reins.Token {
+	if s := r.Header.Get(header); s != "" {
 		return reins.Token(s)
 	}
 	if r.Header.Get("Upgrade") == "" {
 		return ""
 	}
 	for _, p := range protocols(r) {
-		if s, ok := strings.CutPrefix(p, pageProtocol); ok {
+		if s, ok := strings.CutPrefix(p, protocol); ok {
 			return reins.Token(s)
 		}
 	}
@@ -232,7 +263,7 @@ func (d *Door) servePage(w http.ResponseWriter, r *http.Request) {
 	var g *page
 	var over func()
 	if err == nil {
-		g, over, err = d.people.visit(d.cookieOf(r), pageSecret(r))
+		g, over, err = d.people.visit(d.secretOf(r), pageSecret(r))
 	}
 	if err != nil {
 		if guarded := d.guard.Check(r); guarded != nil { // nothing is said to others' pages
@@ -243,10 +274,19 @@ func (d *Door) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	defer over()
 	r = r.WithContext(as(r.Context(), who{page: g}))
+	if r.Header.Get("Upgrade") != "" {
+		if err := d.ask(r.Context(), g.visit("stream", g.keyOf(r), r)); err != nil {
+			d.refuse(w, r, reins.AsError(err))
+			return
+		}
+	}
 	r.Header = r.Header.Clone()
 	r.Header.Del(pageHeader)
+	r.Header.Del(sessionHeader)
 	r.Header.Del("Reins-Capability")
-	if own := slices.DeleteFunc(protocols(r), func(p string) bool { return p == "" || strings.HasPrefix(p, pageProtocol) }); len(own) > 0 {
+	if own := slices.DeleteFunc(protocols(r), func(p string) bool {
+		return p == "" || strings.HasPrefix(p, pageProtocol) || strings.HasPrefix(p, sessionProtocol)
+	}); len(own) > 0 {
 		r.Header.Set("Sec-WebSocket-Protocol", strings.Join(own, ", "))
 	}
 	d.api.ServeHTTP(w, r)

@@ -43,6 +43,7 @@ type Options struct {
 	Hosts, Origins      []string
 	AnyHost             bool
 	Ancestors           []string
+	Ask                 func(context.Context, Visit) error
 	Proxies             []netip.Prefix
 	OnlyProxies, Secure bool
 	SessionLife         time.Duration
@@ -171,7 +172,7 @@ func (s *Server) openDoor(ctx context.Context) error {
 	agents.Version, agents.Logger = cmp.Or(agents.Version, o.Version), s.log
 	d := DoorOptions{
 		Runtime: s.truth, Keys: s.keys, Keeper: keeper{s}, Agents: &agents, Files: o.Files, URL: o.URL, ID: id,
-		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost, Ancestors: o.Ancestors,
+		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost, Ancestors: o.Ancestors, Ask: o.Ask,
 		Proxies: o.Proxies, OnlyProxies: o.OnlyProxies, Secure: o.Secure, SessionLife: o.SessionLife,
 		Projects: s.store.Projects, Ready: s.ready, Observe: o.Meters.Observe, Version: o.Version, Logger: s.log,
 	}
@@ -240,11 +241,17 @@ func (s *Server) authorize(_ context.Context, b reins.Binding) error {
 	return nil
 }
 
-// before is the host's gate (GATE-1): people's sessions are asked for once more, and
-// that the operation is about to begin is on the disk before it does.
+// before is the host's gate (GATE-1): people's sessions are asked for once more, and who
+// runs the server about control; that the operation is about to begin is on the disk
+// before it does.
 func (s *Server) before(ctx context.Context, op reins.Operation) error {
 	if err := s.authorize(ctx, op.Authority.Binding); err != nil {
 		return err
+	}
+	if v, asked := control(op); asked {
+		if err := s.door.ask(ctx, v); err != nil {
+			return err
+		}
 	}
 	return s.ledger.attempt(ctx, op)
 }
