@@ -151,6 +151,7 @@ func (d *Door) handlers() (err error) {
 	o := d.o
 	d.guard, err = webguard.New(webguard.Options{
 		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost, HostSetting: "--host", OriginSetting: "--origin",
+		Frames: len(o.Ancestors) > 0,
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func framing(t *testing.T, ask func(context.Context, Visit) error) (*site, *brow
 		t.Errorf("the link leads to %s", page)
 	}
 	b := s.browser()
-	if r := b.send("GET", page, ""); !strings.Contains(r.Header.Get("Content-Security-Policy"), "frame-ancestors "+host1) || r.Header.Get("X-Frame-Options") != "" {
+	if r := b.send("GET", page, "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"); r.StatusCode != 200 || !strings.Contains(r.Header.Get("Content-Security-Policy"), "frame-ancestors "+host1) || r.Header.Get("X-Frame-Options") != "" {
 		t.Errorf("%s may not frame the page: %v", host1, r.Header)
 	}
 	var in struct{ Key string }
@@ -81,6 +81,9 @@ func TestFrame(t *testing.T) {
 func TestFrameRefused(t *testing.T) {
 	s := start(t, filepath.Join(t.TempDir(), "run"), nil)
 	register(t, s.client(""), "r", nil)
+	if r := s.browser().send("GET", "/", "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"); r.code() != reins.CodeDenied {
+		t.Errorf("any page may frame it: %d %s", r.StatusCode, r.body)
+	}
 	_, err := s.client("").Join(t.Context(), api.JoinForm{Actor: "Ada", Resource: &api.Place{Project: "p", ID: "r"}, Framed: true})
 	expect(t, err, reins.CodeDenied)
 	s2 := start(t, filepath.Join(t.TempDir(), "run"), func(o *Options) { o.Ancestors = []string{host1} })

@@ -37,6 +37,9 @@ type Options struct {
 	// Streams reports requests whose body the handler takes as a stream under a
 	// bound of its own; MaxBody does not hold for them. Nil is none.
 	Streams func(*http.Request) bool
+	// Frames lets other sites' pages load what is read in a frame; which of them, the
+	// answers say (frame-ancestors). It gives them nothing else.
+	Frames bool
 	// HostSetting and OriginSetting name, in refusals, what adds a name:
 	// "--host", "the option hosts". Empty are the names of the fields.
 	HostSetting, OriginSetting string
@@ -192,7 +195,7 @@ func (g *Guard) checkOrigin(r *http.Request, host authority) error {
 }
 
 // foreignFetch reports whether a browser says that another site's page made
-// the request, unless a person follows a link.
+// the request, unless a person follows a link, or frames are permitted.
 func (g *Guard) foreignFetch(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
@@ -200,7 +203,8 @@ func (g *Guard) foreignFetch(r *http.Request) bool {
 		return false
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	return !reads || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	return !reads || r.Header.Get("Sec-Fetch-Mode") != "navigate" || dest != "document" && !(g.o.Frames && dest == "iframe")
 }
 
 func (g *Guard) checkBody(r *http.Request) error {

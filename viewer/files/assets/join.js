@@ -2,7 +2,7 @@
 // the way nor previews of links see it, and leaves the address at once (API-3).
 
 import { byId, say } from "./dom.js";
-import { Session, failureOf, join, pagePath } from "./session.js";
+import { Session, failureOf, join, pagePath, takeSecret } from "./session.js";
 
 /** @import * as T from "./types.js" */
 
@@ -53,8 +53,7 @@ async function already() {
   } catch {} // not signed in: the sentence stands
 }
 
-const secret = decodeURIComponent(location.hash.slice(1));
-history.replaceState(null, "", location.pathname);
+const secret = takeSecret();
 if (secret) void spend(secret);
 else {
   tell("This link is not whole", "The part after # is missing. Open the link as it was given to you, or ask for a new one.");

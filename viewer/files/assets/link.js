@@ -1,7 +1,7 @@
 // The view over WebSocket: frames and state come, acknowledgements and input go.
 // A broken line is mended with growing pauses, under the same lease (VIEW-3).
 
-import { Failure, failureOf, segment } from "./session.js";
+import { Failure, failureOf, protocols, segment } from "./session.js";
 
 /** @import * as T from "./types.js" */
 /** @import { Session } from "./session.js" */
@@ -148,7 +148,7 @@ export class Link {
     const url = new URL(`/v1/leases/${segment(this.lease)}/view`, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     url.search = `window=${this.window}${take ? "&take=1" : ""}`;
-    const ws = new WebSocket(url, ["reins.view.v1", "reins.page." + this.session.page]);
+    const ws = new WebSocket(url, protocols(this.session.page));
     ws.binaryType = "arraybuffer";
     this.#ws = ws;
     this.#heard = Date.now();

@@ -11,7 +11,7 @@ import { Marks } from "./marks.js";
 import { Picture } from "./picture.js";
 import { Pilot } from "./pilot.js";
 import { Pointers } from "./pointer.js";
-import { Failure, Session, apiPath, failureOf } from "./session.js";
+import { Failure, Session, apiPath, failureOf, join, takeSecret } from "./session.js";
 import { Side } from "./side.js";
 import { Touches } from "./touch.js";
 import { initials, lasting } from "./words.js";
@@ -393,14 +393,21 @@ async function main() {
     return;
   }
   document.title = `${key.resource} – Reins`;
+  let secret = embedded ? takeSecret() : "";
   for (let tries = 0; ; tries++) {
     putCover(cover, coverOf({ phase: "opening" }, null, false, 0), () => {});
     try {
+      if (secret) {
+        await join(secret);
+        secret = "";
+      }
       new Page(await Session.open(), key, embedded).start();
       return;
     } catch (err) {
       const f = failureOf(err);
       if (!f.retryable) {
+        // The page around the frame can give it another link.
+        if (embedded && f.code === "unauthorized") parent.postMessage({ source: "reins", need: "link", ...key }, "*");
         byId("pill-text").textContent = "Not signed in";
         attr(byId("pill"), "data-is", "ended");
         putCover(cover, ended(f), () => location.reload());

@@ -36,8 +36,12 @@ async function failed(r) {
   return new Failure({ code: r.status >= 500 ? "transport_failure" : "internal", message: `The server answered ${r.status}.`, retryable: r.status >= 500 }, r.status);
 }
 
+/** The secret of a session in a frame of another site's page, to which no cookie is sent; it lives in memory only. */
+let framed = "";
+
 /** @param {string} path @param {RequestInit} init @returns {Promise<Response>} */
 async function ask(path, init) {
+  if (framed) init = { ...init, headers: { ...init.headers, "Reins-Session": framed } };
   /** @type {Response} */
   let r;
   try {
@@ -59,7 +63,21 @@ async function postBare(path, body) {
 const infoOf = (s) => ({ ...s, resource: s.resource ? { project: s.resource.project, resource: s.resource.id } : null });
 
 /** Spends the secret of a join link. @param {string} secret @returns {Promise<T.SessionInfo>} */
-export const join = async (secret) => infoOf((await postBare("/people/join", { secret })).session);
+export async function join(secret) {
+  const a = await postBare("/people/join", { secret });
+  framed = a.key ?? "";
+  return infoOf(a.session);
+}
+
+/** The secret that the address brought, which leaves it at once. */
+export function takeSecret() {
+  const secret = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname + location.search);
+  return secret;
+}
+
+/** The subprotocols by which a page's WebSocket is known. @param {string} page */
+export const protocols = (page) => ["reins.view.v1", "reins.page." + page, ...(framed ? ["reins.session." + framed] : [])];
 
 /** @param {string} id */
 export const segment = (id) => (id === "." || id === ".." ? "~" + id : encodeURIComponent(id));
