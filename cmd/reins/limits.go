@@ -81,7 +81,7 @@ func limitValue(info reins.LimitInfo, s string) (int64, error) {
 		return n << shift, nil
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n == 0 {
+	if err != nil || n == 0 && info.Min > 0 { // zero would mean the default
 		return 0, fmt.Errorf("limit %s takes a number, not %.40q", info.Name, s)
 	}
 	return n, nil
