@@ -1,9 +1,12 @@
 package mcp_test
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reins-browser/reins"
 	"github.com/reins-browser/reins/mcp"
@@ -87,6 +90,42 @@ func TestHTTPBodyBound(t *testing.T) {
 type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
+
+// MCP-6, B110: an ID that a client chose is none, so that nobody is led into a
+// session that another knows; and a place in another's stream is none in one's own.
+func TestHTTPSessionsAreNotChosen(t *testing.T) {
+	s := serve(t, mcp.HTTPOptions{}, nil)
+	p := s.peer("ann")
+	for _, id := range []string{"chosen", strings.Repeat("x", 10_000), "../x", "' or 1=1"} {
+		a := p.do(p.request(t.Context(), "POST", hello, "Mcp-Session-Id", id))
+		if a.status != http.StatusNotFound || a.header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%.20q: %d %s", id, a.status, a.body)
+		}
+	}
+	if n := len(s.keys.of("token-ann")); n != 0 {
+		t.Errorf("%d leases", n)
+	}
+	p.initialize()
+	call := p.post(pressing(1, "A"))
+	thief := s.peer("bob")
+	thief.initialize()
+	for _, event := range []string{call.event, "x", strings.Repeat("9", 10_000), "_0", "0_0", "-1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		res, err := s.http.Do(thief.request(ctx, "GET", "", "Last-Event-ID", event))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(res.Body) // a stream that has nothing to say stays open
+		cancel()
+		res.Body.Close()
+		if event == "" || strings.Contains(string(b), "result") {
+			t.Errorf("%.20q gave %d %s", event, res.StatusCode, b)
+		}
+	}
+	if text, bad := p.press(2, "B"); bad {
+		t.Error(text)
+	}
+}
 
 // OPS-1: a batch of an old version has no order, so it may hold one call.
 func TestHTTPBatch(t *testing.T) {
