@@ -195,6 +195,11 @@ func TestVerbDecisions(t *testing.T) { // CAP-7, GATE-1
 			t.Errorf("%s: class %s, for agents %v", v, v.Class(reins.RoleHuman), slices.Contains(reins.AgentVerbs(), v))
 		}
 	}
+	for _, v := range []reins.Verb{reins.VerbRefresh, reins.VerbInspect, reins.VerbSetViewport, reins.VerbPointer, reins.VerbClipboard} {
+		if slices.Contains(reins.AgentVerbs(), v) { // VIEW-6
+			t.Errorf("%s is for agents", v)
+		}
+	}
 	if c := reins.VerbReadArtifact.Class(reins.RoleAgent); c != reins.ClassArtifact {
 		t.Errorf("an agent's read_artifact classifies as %s", c)
 	}

@@ -20,7 +20,8 @@ type Result struct {
 	Control    *Control          `json:"control,omitempty"`   // of people's control verbs
 	Viewport   *Viewport         `json:"viewport,omitempty"`  // of set_viewport
 	Clipboard  string            `json:"clipboard,omitempty"` // of copy and cut
-	Human      *HumanAnswer      `json:"human,omitempty"`     // of request_human
+	Inspection *Inspection       `json:"inspection,omitempty"`
+	Human      *HumanAnswer      `json:"human,omitempty"` // of request_human
 	Tabs       []Tab             `json:"tabs,omitempty"`
 	Artifacts  []Artifact        `json:"artifacts,omitempty"`
 	Target     *Target           `json:"target,omitempty"` // what was acted on

@@ -62,6 +62,7 @@ var verbs = []verbInfo{
 	{VerbClipboard, ClassRawInput, false, true, false, decode[Clipboard]},
 	{VerbSetViewport, ClassViewport, false, false, false, decode[SetViewport]},
 	{VerbRefresh, ClassFrameStream, false, true, true, decode[Refresh]},
+	{VerbInspect, ClassFrameStream, false, false, true, decode[Inspect]},
 	{VerbRequestHuman, ClassControl, true, false, false, decode[RequestHuman]},
 	{VerbControl, ClassControl, false, false, true, decode[GetControl]},
 	{VerbRequestControl, ClassControl, false, false, false, decode[RequestControl]},

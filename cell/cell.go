@@ -80,6 +80,9 @@ type Cell interface {
 	// (CELL-4); call it once a page exists. A process that is not ends the
 	// cell and is unsafe_host.
 	Verify(context.Context) error
+	// Processes lists those of the cell, by their numbers inside, with names such
+	// as "init", "browser" and "renderer". It only reads.
+	Processes() ([]reins.CellProcess, error)
 	// Close lets the browser flush and exit, kills after the grace of the
 	// limits, and returns when nothing is left. Idempotent.
 	Close(context.Context) error

@@ -74,7 +74,7 @@ func (r *resource) requestLocked(op *operation) queue.Request {
 	switch a := op.action.(type) {
 	case reins.ListTabs, reins.OpenTab, reins.SelectTab:
 		return queue.Request{Place: queue.OnContext}
-	case reins.ListArtifacts, reins.ReadArtifact, reins.DeleteArtifact:
+	case reins.ListArtifacts, reins.ReadArtifact, reins.DeleteArtifact, reins.Inspect:
 		return queue.Request{Place: queue.Apart}
 	case reins.GetControl, reins.RequestControl, reins.RenewControl, reins.ReleaseControl, reins.StopAgents,
 		reins.RequestHuman, reins.AnswerHuman:

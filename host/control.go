@@ -164,6 +164,8 @@ func (op *operation) inside(ctx context.Context) (*reins.Result, error) {
 		res, err = op.answerHuman(a)
 	case reins.SetViewport:
 		res, err = op.setViewport(ctx, a)
+	case reins.Inspect:
+		res, err = op.inspect()
 	default:
 		return op.artifacts(ctx)
 	}

@@ -57,6 +57,16 @@ func (w *world) Start(ctx context.Context, s cell.Spec) (cell.Cell, error) {
 
 func (c *fakeCell) Doors() cell.Doors        { return cell.Doors{ToBrowser: c.pipe} }
 func (c *fakeCell) Facts() map[string]string { return map[string]string{"sandbox": "on"} }
+func (c *fakeCell) Processes() ([]reins.CellProcess, error) {
+	if c.w.take("processes") == failBefore {
+		return nil, os.ErrPermission
+	}
+	out := make([]reins.CellProcess, 1000)
+	for i := range out {
+		out[i] = reins.CellProcess{PID: i + 1, Name: "renderer", Memory: 1 << 20}
+	}
+	return out, nil
+}
 func (c *fakeCell) Verify(context.Context) error {
 	if c.how == failAfter {
 		c.end(nil)

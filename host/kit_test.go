@@ -263,6 +263,10 @@ func (d *fakeDoor) Adopt(policy reins.EgressPolicy, _ func(egress.Decision)) err
 	return nil
 }
 
+func (d *fakeDoor) Connections() []reins.CellConnection {
+	return []reins.CellConnection{{Host: "example.com", Port: 443, Since: time.Now(), Up: 7, Down: 9}}
+}
+
 func (d *fakeDoor) Serve(net.Listener) error { <-d.closed; return nil }
 func (d *fakeDoor) Close()                   { d.once.Do(func() { close(d.closed) }) }
 

@@ -47,6 +47,7 @@ type link interface {
 type door interface {
 	Serve(net.Listener) error
 	Adopt(reins.EgressPolicy, func(egress.Decision)) error
+	Connections() []reins.CellConnection
 	Close()
 }
 

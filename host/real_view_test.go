@@ -240,6 +240,10 @@ draw(); addEventListener('pointerdown', () => hit = true)
 	began, first := time.Now(), fast.count()
 	within(t, 2*minute, "20 more pictures", func() bool { return fast.count() >= first+20 })
 	t.Logf("%.0f pictures a second", float64(fast.count()-first)/time.Since(began).Seconds())
+	is := do(t, ada, reins.Inspect{}).Inspection // VIEW-6
+	if !slices.ContainsFunc(is.Processes, func(p reins.CellProcess) bool { return p.Name == "renderer" && p.Memory > 1<<20 }) || is.Incarnation != 1 {
+		t.Errorf("in the cell are %+v", is)
+	}
 	newest, _ := fast.newest()
 	for {
 		u, err := stalled.Next(t.Context())

@@ -148,6 +148,7 @@ var told = map[reflect.Type][]string{
 	reflect.TypeFor[reins.Target]():           {"Role"},
 	reflect.TypeFor[reins.SnapshotResult]():   {"Cursor"},
 	reflect.TypeFor[reins.Reading]():          {"Cursor"},
+	reflect.TypeFor[reins.CellProcess]():      {"Name"},
 	reflect.TypeFor[reins.ScreenshotResult](): {"MediaType"},
 	reflect.TypeFor[reins.ConsoleMessage]():   {"Level"},
 	reflect.TypeFor[reins.Request]():          {"Method", "Type"},

@@ -12,7 +12,7 @@ import (
 func notable(v reins.Verb) bool {
 	switch v {
 	case reins.VerbControl, reins.VerbListTabs, reins.VerbListArtifacts, reins.VerbReadArtifact,
-		reins.VerbSetViewport, reins.VerbRefresh, verbSubscribe:
+		reins.VerbSetViewport, reins.VerbRefresh, reins.VerbInspect, verbSubscribe:
 		return false
 	}
 	return v.Class(reins.RoleHuman) != reins.ClassRawInput

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -408,5 +409,41 @@ func TestRefresh(t *testing.T) {
 		w.mu.Lock()
 		w.each = nil
 		w.mu.Unlock()
+	})
+}
+
+// TestInspect is VIEW-6: people look into the cell, agents do not; it starts nothing,
+// is bounded, and says so when it cannot.
+func TestInspect(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		ada, agent := w.lease(t, personOf(key1)), w.lease(t, agentOf(key1, 1))
+		code(t, act(agent, reins.Inspect{}), reins.CodeDenied)
+		look := func() reins.Inspection {
+			t.Helper()
+			res, err := ada.Do(ctx0, reins.Call{Action: reins.Inspect{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return *res.Inspection
+		}
+		if is := look(); is.Incarnation != 0 || is.Processes == nil || r.info().State != reins.StateStopped {
+			t.Errorf("without a browser: %+v", is)
+		}
+		if err := r.Start(ctx0); err != nil {
+			t.Fatal(err)
+		}
+		folder := r.st.inc.room.Downloads().Name()
+		if err := errors.Join(os.WriteFile(folder+"/a.txt", []byte("12345"), 0o600), os.Symlink("/etc/passwd", folder+"/b")); err != nil {
+			t.Fatal(err)
+		}
+		is := look()
+		if is.Incarnation != 1 || len(is.Processes) != reins.MaxInspected || is.Left != 1000-reins.MaxInspected {
+			t.Errorf("%d processes, %d left", len(is.Processes), is.Left)
+		}
+		if len(is.Connections) != 1 || is.Connections[0].Host != "example.com" || len(is.Files) != 1 || is.Files[0].Name != "a.txt" || is.Files[0].Size != 5 {
+			t.Errorf("%+v, %+v", is.Connections, is.Files)
+		}
+		w.set("processes", failBefore)
+		code(t, act(ada, reins.Inspect{}), reins.CodeToolFailed)
 	})
 }

@@ -45,6 +45,28 @@ func (c *box) Verify(ctx context.Context) error {
 
 var errUnverified = fmt.Errorf("not confined in time")
 
+// Processes implements [cell.Cell].
+func (c *box) Processes() ([]reins.CellProcess, error) {
+	tasks, err := c.inside.tasks()
+	if err != nil {
+		return nil, fmt.Errorf("the cell's processes cannot be read: %w", err)
+	}
+	out := make([]reins.CellProcess, 0, len(tasks))
+	for _, t := range tasks {
+		name := t.kind
+		switch {
+		case t.pid == 1:
+			name = "init"
+		case name == "":
+			name = "browser"
+		case t.service != "":
+			name += " " + t.service
+		}
+		out = append(out, reins.CellProcess{PID: t.pid, Name: name, Memory: t.memory})
+	}
+	return out, nil
+}
+
 // unconfined returns what is wrong with the cell's processes, nil when nothing.
 func (c *box) unconfined() error {
 	tasks, err := c.inside.tasks()

@@ -1,13 +1,17 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/reins-browser/reins"
 )
 
 var errBytes = errors.New("the bytes of this direction are used up")
@@ -109,9 +113,42 @@ func (q *quota) spent() bool {
 // originConn is one connection to a judged address.
 type originConn struct {
 	net.Conn
-	addr  netip.Addr
-	proxy *Proxy
-	once  sync.Once
+	to       target // as it was asked for
+	addr     netip.Addr
+	since    time.Time
+	up, down atomic.Int64
+	proxy    *Proxy
+	once     sync.Once
+}
+
+// Read counts what the browser gets.
+func (o *originConn) Read(p []byte) (int, error) {
+	n, err := o.Conn.Read(p)
+	o.down.Add(int64(n))
+	return n, err
+}
+
+// Write counts what the browser sends.
+func (o *originConn) Write(p []byte) (int, error) {
+	n, err := o.Conn.Write(p)
+	o.up.Add(int64(n))
+	return n, err
+}
+
+// Connections are those to hosts that are open now, oldest first.
+func (p *Proxy) Connections() []reins.CellConnection {
+	p.mu.Lock()
+	out := make([]reins.CellConnection, 0, len(p.origins))
+	for o := range p.origins {
+		out = append(out, reins.CellConnection{
+			Host: o.to.host(), Port: int(o.to.port), Since: o.since, Up: o.up.Load(), Down: o.down.Load(),
+		})
+	}
+	p.mu.Unlock()
+	slices.SortFunc(out, func(a, b reins.CellConnection) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Host, b.Host))
+	})
+	return out
 }
 
 // CloseWrite ends one direction, where the connection can.

@@ -177,7 +177,7 @@ func (p *Proxy) dial(ctx context.Context, r *route) (*originConn, *refusal) {
 			running--
 			switch {
 			case d.err == nil && won == nil:
-				won = p.track(d.conn, d.addr)
+				won = p.track(d.conn, r.target, d.addr)
 				cancel()
 			case d.err == nil:
 				d.conn.Close()

@@ -241,8 +241,8 @@ func (p *Proxy) dropDoor(d *doorConn) {
 }
 
 // track takes in a connection to a host, so that Close ends it.
-func (p *Proxy) track(conn net.Conn, addr netip.Addr) *originConn {
-	o := &originConn{Conn: conn, addr: addr, proxy: p}
+func (p *Proxy) track(conn net.Conn, to target, addr netip.Addr) *originConn {
+	o := &originConn{Conn: conn, to: to, addr: addr, since: time.Now(), proxy: p}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
