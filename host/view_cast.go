@@ -34,11 +34,22 @@ type projector struct {
 	told      bool      // that the first picture did not come
 	made      bool      // a picture was made because none came
 	capturing bool
+	behind    behind
 	failures  int
 	notBefore time.Time // no other try until then
 	wanted    uint64    // the refresh that was asked for last (FRM-8)
 	refreshed chan struct{}
 }
+
+// behind is the search for a picture of a viewport that the newest one is not of.
+type behind struct {
+	revision uint64
+	tries    int
+	next     time.Time
+}
+
+// maxBehind is how often a picture is made for one viewport, with pauses that double.
+const maxBehind = 6
 
 // casting is a screencast.
 type casting struct {
@@ -184,8 +195,8 @@ func (p *projector) watchLocked(s *state, now time.Time) (todo func(context.Cont
 		case now.Before(due):
 			return nil, due
 		default:
-			p.made, p.capturing = true, true
-			return p.capture(p.on, 0, false), when
+			p.made = true
+			return p.capture(p.on, stream.Fresh), when
 		}
 		due = p.began.Add(p.inc.r.gen.host.limits.FrameFirst)
 		switch {
@@ -203,12 +214,37 @@ func (p *projector) watchLocked(s *state, now time.Time) (todo func(context.Cont
 	of, ask, fresh, when := stream.Sharpen(now)
 	switch {
 	case ask:
-		p.capturing = true
-		return p.capture(p.on, of, true), when
+		return p.capture(p.on, func(made frames.Picture) bool { return stream.Sharp(of, made) }), when
 	case fresh:
 		s.view.stirAll()
 	}
+	if todo, again := p.catchUpLocked(s, now); todo != nil || when.IsZero() || !again.IsZero() && again.Before(when) {
+		return todo, again
+	}
 	return nil, when
+}
+
+// catchUpLocked has a picture made of the viewport that the browser has when the
+// newest one is of another: whoever looks at that one cannot act by it (INP-1), and a
+// still page paints no other by itself.
+func (p *projector) catchUpLocked(s *state, now time.Time) (todo func(context.Context) bool, when time.Time) {
+	stream, revision := s.view.stream, s.view.port.Revision
+	if stream.Last().Viewport >= revision || p.on.conn.fitted != revision {
+		return nil, when
+	}
+	b := &p.behind
+	if b.revision != revision {
+		*b = behind{revision: revision, next: now.Add(frames.Still)}
+	}
+	switch {
+	case b.tries >= maxBehind:
+		return nil, when
+	case now.Before(b.next):
+		return nil, b.next
+	}
+	b.tries++
+	b.next = now.Add(frames.Still << b.tries)
+	return p.capture(p.on, stream.Newer), when
 }
 
 // arrivedLocked tells those who wait for a refresh that its first picture is there.
@@ -303,9 +339,11 @@ func (p *projector) stop(ctx context.Context) bool {
 	return true
 }
 
-// capture makes a picture on the side: a sharp one of a still page, or one of a page
-// that paints nothing (FRM-11, FRM-12).
-func (p *projector) capture(on casting, of uint64, sharp bool) func(context.Context) bool {
+// capture makes a picture on the side, for use, which reports whether viewers have
+// something new to take: a sharp one of a still page, or one of a page that paints
+// nothing (FRM-11, FRM-12).
+func (p *projector) capture(on casting, use func(frames.Picture) bool) func(context.Context) bool {
+	p.capturing = true
 	return func(ctx context.Context) bool {
 		p.go_(func() {
 			r := p.inc.r
@@ -326,7 +364,7 @@ func (p *projector) capture(on casting, of uint64, sharp bool) func(context.Cont
 				case err != nil:
 					return // a busy page; pictures of the screencast are all there is
 				}
-				if sharp && s.view.stream.Sharp(of, picture(f)) || !sharp && s.view.stream.Fresh(picture(f)) {
+				if use(picture(f)) {
 					s.view.stirAll()
 				}
 			})

@@ -275,32 +275,32 @@ func TestViewport(t *testing.T) {
 		size(ada, 1000, 600)
 		size(ada, 1000, 600)
 		size(bob, 2000, 500)
-		link.saw()
-		if v := size(bob, 1500, 500); v.Revision != 3 || link.saw() != "" {
+		sizes(link)
+		if v := size(bob, 1500, 500); v.Revision != 3 || sizes(link) != "" {
 			t.Errorf("what changes nothing made revision %d", v.Revision)
 		}
 		_ = b.sub.Close()
 		pass(returnTime / 2)
 		b = watch(t, bob, reins.SubscribeOptions{}, 0) // a reload
 		pass(2 * returnTime)
-		if saw := link.saw(); saw != "" {
+		if saw := sizes(link); saw != "" {
 			t.Errorf("a reload changed the size: %s", saw)
 		}
 		_ = b.sub.Close()
 		pass(2 * returnTime)
-		if saw := link.saw(); saw != "port 4: 1000x600 at 1" {
+		if saw := sizes(link); saw != "port 4: 1000x600 at 1" {
 			t.Errorf("after he left: %s", saw)
 		}
 		link.end(reins.Errorf(reins.CodeTransportFailure, "the driver ran out of memory"))
 		pass(time.Second)
-		if saw := w.anyLink().saw(); !strings.HasPrefix(saw, "port 4: 1000x600 at 1") {
+		if saw := sizes(w.anyLink()); !strings.HasPrefix(saw, "port 4: 1000x600 at 1") {
 			t.Errorf("another driver was told: %s", saw)
 		}
 		if err := r.Terminate(ctx0); err != nil {
 			t.Fatal(err)
 		}
 		a = watch(t, ada, reins.SubscribeOptions{}, 0)
-		if saw := filmed(t, w, r).saw(); !strings.HasPrefix(saw, "port 4: 1000x600 at 1") {
+		if saw := sizes(filmed(t, w, r)); !strings.HasPrefix(saw, "port 4: 1000x600 at 1") {
 			t.Errorf("the next browser was told: %s", saw)
 		}
 		if err := ada.Release(ctx0); err != nil {
@@ -308,10 +308,21 @@ func TestViewport(t *testing.T) {
 		}
 		<-a.done
 		pass(time.Second)
-		if saw := w.anyLink().saw(); !strings.Contains(saw, "port 5: 1280x800 at 1") {
+		if saw := sizes(w.anyLink()); !strings.Contains(saw, "port 5: 1280x800 at 1") {
 			t.Errorf("with nobody left: %s", saw)
 		}
 	})
+}
+
+// sizes is what a driver was told of its viewport.
+func sizes(l *fakeLink) string {
+	var out []string
+	for _, told := range strings.Split(l.saw(), "; ") {
+		if strings.HasPrefix(told, "port") {
+			out = append(out, told)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // TestViewportInTurn is VPT-2 and GATE-1: a change of the viewport waits for what
@@ -350,11 +361,38 @@ func TestViewportInTurn(t *testing.T) {
 			}
 			w.set("port", failBefore)
 			code(t, act(ada, reins.SetViewport{Width: 600, Height: 600}), reins.CodeToolFailed)
-			if err := act(ada, reins.SetViewport{Width: 600, Height: 600}); err != nil || link.saw() != "port 2: 600x600 at 1" {
+			if err := act(ada, reins.SetViewport{Width: 600, Height: 600}); err != nil || sizes(link) != "port 2: 600x600 at 1" {
 				t.Errorf("%s: after it failed: %v", order, err)
 			}
 		})
 	}
+}
+
+// TestPictureOfTheViewport is INP-1 and FRM-2: a still page whose picture is from before
+// a change of the viewport is looked at again until there is one of the new size.
+func TestPictureOfTheViewport(t *testing.T) {
+	bubble(t, anyone, func(t *testing.T, w *world, r *resource) {
+		link := filmed(t, w, r)
+		ada := w.lease(t, personOf(key1))
+		a := watch(t, ada, reins.SubscribeOptions{}, 0)
+		pass(time.Second)
+		link.saw()
+		w.set("capture", unanswered) // the first look fails
+		if err := act(ada, reins.SetViewport{Width: 500, Height: 400}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		r.mu.Lock()
+		v := r.st.view.stream.Last().Viewport
+		r.mu.Unlock()
+		if v != 1 || a.newest() != "sharp" || link.saw() != "port 1: 500x400 at 1; capture t1" {
+			t.Errorf("the picture is of revision %d", v)
+		}
+		pass(time.Minute)
+		if saw := link.saw(); saw != "" {
+			t.Errorf("then %s", saw)
+		}
+	})
 }
 
 // TestRefresh is FRM-8: every viewer gets the next generation; it waits for what the

@@ -21,6 +21,7 @@ type sight struct {
 	incarnation   uint64
 	conn          *connection
 	page          uint64 // of conn's tabs and dialogs
+	fitted        uint64 // the viewport that conn has
 	selected      reins.TabID
 	port          uint64
 	people, acted uint64
@@ -35,7 +36,7 @@ func (r *resource) followView(s *state) {
 		port: s.view.port.Revision, people: s.view.people, acted: s.view.acted,
 	}
 	if s.inc != nil && s.inc.conn != nil {
-		now.conn, now.page, now.selected = s.inc.conn, s.inc.conn.page, s.inc.conn.selected
+		now.conn, now.page, now.selected, now.fitted = s.inc.conn, s.inc.conn.page, s.inc.conn.selected, s.inc.conn.fitted
 	}
 	if now == s.view.seen {
 		return

@@ -180,6 +180,19 @@ func (s *Stream) Sharp(of uint64, p Picture) bool {
 	return true
 }
 
+// Newer takes a picture that was made because the newest one is of an earlier
+// viewport. It is of no use when one has come meanwhile.
+func (s *Stream) Newer(p Picture) bool {
+	if s.last == nil || p.Viewport <= s.last.Viewport {
+		return false
+	}
+	p.Number = 0
+	if !s.drop(p) {
+		s.spread(p)
+	}
+	return true
+}
+
 // Fresh takes a picture that was made because there was none, such as of a page
 // that paints nothing. It is of no use when one has come meanwhile.
 func (s *Stream) Fresh(p Picture) bool {
