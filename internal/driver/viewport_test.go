@@ -76,3 +76,29 @@ func TestViewportRevision(t *testing.T) {
 		wantCode(t, v.SetViewport(t.Context(), reins.Viewport{Revision: 1, Width: 500, Height: 500, Scale: 1}), reins.CodeStaleRevision)
 	})
 }
+
+// VPT-1: a picture that is under way while the viewport changes does not give the
+// page its old size back.
+func TestViewportOutlivesPictures(t *testing.T) {
+	s := site(t, map[string]string{"/": sized})
+	v := watch(t, launch(t, reins.EngineFull), reins.EngineFull, 1, Handover{})
+	v.run(t, reins.Navigate{URL: s.URL})
+	for revision := range uint64(12) {
+		size := reins.Viewport{Revision: revision + 1, Width: 640 + int(revision%2)*320, Height: 480, Scale: 1}
+		taken := make(chan error, 1)
+		go func() {
+			_, err := v.Capture(t.Context(), Cast{Quality: 50})
+			taken <- err
+		}()
+		if err := v.SetViewport(t.Context(), size); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-taken; err != nil {
+			t.Fatal(err)
+		}
+		f, err := v.Capture(t.Context(), Cast{Quality: 90})
+		if err != nil || f.Width != size.Width || !depicts(t, f, size) {
+			t.Fatalf("after revision %d the page is %d by %d, %v", size.Revision, f.Width, f.Height, err)
+		}
+	}
+}
