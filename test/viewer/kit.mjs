@@ -11,7 +11,7 @@ const programs = ["/usr/lib/chromium/chromium", "/usr/lib/chromium-browser/chrom
 export const launch = () => chromium.launch({ executablePath: programs.find((p) => existsSync(p)) });
 
 /** Waits until check answers with something true, and returns it; no pause is relied on. */
-export async function until(what, check, ms = 15_000) {
+export async function until(what, check, ms = 30_000) {
   const end = Date.now() + ms;
   for (let last; ;) {
     try {

@@ -46,15 +46,15 @@ async function person(actor, resource, options = {}) {
   return page;
 }
 
-const pictured = (page) => until("a picture", () => page.evaluate(() => !document.getElementById("glass").classList.contains("unseen")), 30_000);
+const pictured = (page) => until("a picture", () => page.evaluate(() => !document.getElementById("glass").classList.contains("unseen")), 60_000);
 const text = (page, id) => page.evaluate((i) => document.getElementById(i).textContent, id);
-const live = (page) => until("a live line", async () => (await page.getAttribute("#pill", "data-is")) === "live" && !(await page.isVisible("#cover")), 40_000);
+const live = (page) => until("a live line", async () => (await page.getAttribute("#pill", "data-is")) === "live" && !(await page.isVisible("#cover")), 60_000);
 
 /** The size of the page as the picture has it, once the picture is as wide as the window, so many pixels for each of its own. */
 const sized = (page, density = 1) => until("the window's size", () => page.evaluate((d) => {
   const c = document.getElementById("canvas"), r = c.getBoundingClientRect(), s = document.getElementById("stage").getBoundingClientRect();
   return Math.abs(r.width - Math.floor(s.width)) < 2 && Math.abs(c.width - r.width * d) < 2 && { left: r.left, top: r.top, width: r.width, height: r.height };
-}, density), 30_000);
+}, density), 60_000);
 
 /** Whether a point of the picture has about a colour. */
 const shows = (page, want) => until(`${want} in the picture`, async () => {
@@ -63,7 +63,7 @@ const shows = (page, want) => until(`${want} in the picture`, async () => {
     return [...c.getContext("2d").getImageData(c.width / 2, c.height / 2, 1, 1).data].slice(0, 3);
   });
   return got.every((v, i) => Math.abs(v - want[i]) < 40);
-}, 30_000);
+}, 60_000);
 
 /** A line that lets so many bytes a second through, towards the page. */
 async function slow(port, rate) {
@@ -193,7 +193,7 @@ await run({
     await until("the request", () => page.isVisible("#request"));
     assert.match(await page.title(), /Needs you/);
     await page.click("#request-help");
-    await until("control", async () => (await text(page, "pilot-title")) === "You have control", 30_000);
+    await until("control", async () => (await text(page, "pilot-title")) === "You have control", 60_000);
     await assert.rejects(agent.act({ verb: "click", ref: "f1e1" }), { code: "human_controlled" });
     await until("the other to be told", async () => (await text(second, "pilot-title")) === "mira");
     const there = await second.evaluate(() => document.getElementById("canvas").getBoundingClientRect().toJSON());
@@ -219,7 +219,7 @@ await run({
   // B088, FRM-3, FRM-11: a slow line skips and stays current; the fast one is not held up.
   async slow() {
     const { page } = await watched("slow", "/noise");
-    const line = await slow(reins.port, 200_000);
+    const line = await slow(reins.port, 400_000);
     const link = new URL(await reins.link("noor", { resource: { project: "demo", id: "slow" } }));
     link.port = String(line.port);
     const late = await open(browser, faults);
@@ -229,10 +229,10 @@ await run({
       const canvas = document.getElementById("canvas"), draw = CanvasRenderingContext2D.prototype.drawImage;
       let n = 0;
       CanvasRenderingContext2D.prototype.drawImage = function (...a) { if (this.canvas === canvas) n++; return draw.apply(this, a); };
-      setTimeout(() => { CanvasRenderingContext2D.prototype.drawImage = draw; done(n); }, 3000);
+      setTimeout(() => { CanvasRenderingContext2D.prototype.drawImage = draw; done(n); }, 4000);
     }));
     const [fast, few] = await Promise.all([rate(page), rate(late)]);
-    console.log(`   ${fast} pictures on the fast line, ${few} on the slow one, in 3 s`);
+    console.log(`   ${fast} pictures on the fast line, ${few} on the slow one, in 4 s`);
     assert.ok(fast > few && few > 0, `${fast} and ${few}`);
     line.close();
     await late.context().close();
@@ -243,18 +243,18 @@ await run({
   async ends() {
     const { agent, page } = await watched("ends", "/red");
     await reins.call("POST", "/v1/projects/demo/resources/ends/terminate", {});
-    await until("its end to be seen", async () => /ended|No browser/.test(await text(page, "cover")), 30_000);
+    await until("its end to be seen", async () => /ended|No browser/.test(await text(page, "cover")), 60_000);
     await agent.act({ verb: "navigate", url: small.url + "/blue" });
     await live(page);
     await shows(page, [0x10, 0x10, 0xe0]);
     const other = await page.context().newPage();
     await other.goto(reins.url + "/");
     await other.click("#leave");
-    await until("the end of access", async () => /Your access ended|You need a link/.test(await text(page, "cover")), 30_000);
+    await until("the end of access", async () => /Your access ended|You need a link/.test(await text(page, "cover")), 60_000);
     await page.context().close();
     const last = await person("noor", "ends");
     await reins.call("POST", "/v1/projects/demo/resources/ends/retire", {});
-    await until("the end for good", async () => /gone for good|no such browser|Your access ended/.test(await text(last, "cover")), 30_000);
+    await until("the end for good", async () => /gone for good|no such browser|Your access ended/.test(await text(last, "cover")), 60_000);
     await last.context().close();
   },
 
@@ -266,10 +266,10 @@ await run({
     await reins.agent("listed", [small.host]);
     await until("one more", () => page.isVisible("[aria-label='Start listed']"));
     await page.click("[aria-label='Start listed']");
-    await until("its picture", () => page.locator(".browser-card", { hasText: "listed" }).locator(".thumb.seen").count(), 40_000);
+    await until("its picture", () => page.locator(".browser-card", { hasText: "listed" }).locator(".thumb.seen").count(), 60_000);
     await page.click("[aria-label='End listed']");
     await page.click("#sure [value=yes]");
-    await until("its end", () => page.isVisible("[aria-label='Start listed']"), 30_000);
+    await until("its end", () => page.isVisible("[aria-label='Start listed']"), 60_000);
     await accessible(page, "the real list");
     await page.context().close();
   },
@@ -280,7 +280,7 @@ await run({
     await reins.stop();
     await until("the break", async () => (await page.getAttribute("#pill", "data-is")) === "waiting" && /Reconnecting/.test(await text(page, "cover")));
     await reins.start();
-    await until("the way on", async () => /You need a link/.test(await text(page, "cover")) || (await page.getAttribute("#pill", "data-is")) === "live", 40_000);
+    await until("the way on", async () => /You need a link/.test(await text(page, "cover")) || (await page.getAttribute("#pill", "data-is")) === "live", 60_000);
     await page.context().close();
   },
 }, process.argv[4]);
