@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -294,7 +293,7 @@ func (d *doors) endAll(parties []*party, end func(*doors, *party) error, reason 
 				for _, tap := range p.taps {
 					select {
 					case <-tap.over:
-						d.t.Log(fmt.Sprintf("%s: %s of %s ended after %s", reason, tap.name, p.binding.Actor, tap.at.Sub(began).Round(time.Millisecond/10)))
+						d.t.Logf("%s: %s of %s ended after %s", reason, tap.name, p.binding.Actor, tap.at.Sub(began).Round(time.Millisecond/10))
 						if tap.name == "an artifact" && tap.read >= 24<<20 {
 							d.t.Errorf("%s: all of the artifact came", reason)
 						}
