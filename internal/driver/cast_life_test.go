@@ -174,7 +174,7 @@ func TestCastOfBusyPage(t *testing.T) {
 			busy = tab.ID
 		}
 	}
-	late, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	late, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
 	if _, err := v.StartCast(late, Cast{Tab: busy, Quality: 50}); err != nil {
 		t.Error(err)

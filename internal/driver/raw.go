@@ -23,7 +23,7 @@ const (
 	mostRaw, mostStreamed = 64, 4
 	// gestureLasts is how long after a person's press a tab that the page opens
 	// counts as opened by it.
-	gestureLasts = time.Second
+	gestureLasts = 2 * time.Second
 )
 
 // rawInput is one event of a person on its way to a page.

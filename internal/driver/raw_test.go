@@ -65,7 +65,7 @@ func (p person) types(text string, codes ...string) {
 func (p person) until(expression, want string) {
 	p.Helper()
 	got := ""
-	late := time.Now().Add(8 * time.Second)
+	late := time.Now().Add(20 * time.Second)
 	for got = p.script(p.TB, expression); got != want && time.Now().Before(late); got = p.script(p.TB, expression) {
 		p.script(p.TB, "new Promise(d => requestAnimationFrame(() => d(0)))")
 	}
@@ -90,7 +90,7 @@ func (p person) center(css string) (x, y float64) {
 	return x, y
 }
 
-// handle gives a test a person before a page, on both engines.
+// handsOn gives a test a person before a page, on both engines.
 func handsOn(t *testing.T, html string, test func(person)) {
 	s := site(t, map[string]string{"/": "<!doctype html><html lang=en><meta charset=utf-8><title>Raw</title>" + html,
 		"/other": "<!doctype html><title>Other</title><p>Other"})
@@ -369,7 +369,7 @@ for (const t of ['pointerdown', 'pointerup', 'pointermove']) addEventListener(t,
 // a moment later; one that is to stay in the background is not.
 func TestRawOpens(t *testing.T) {
 	handsOn(t, `<a id=l href="/other" target=_blank style="display:block;width:200px;height:40px">link</a>
-<button id=b onclick="setTimeout(() => window.open('/other'), 300)" style="display:block">later</button>`, func(p person) {
+<button id=b onclick="setTimeout(() => window.open('/other'), 100)" style="display:block">later</button>`, func(p person) {
 		first := p.tab()
 		x, y := p.center("#l")
 		p.does(reins.Pointer{Tab: first, Kind: "down", X: x, Y: y, Button: "middle", Buttons: 4})
