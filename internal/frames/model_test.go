@@ -34,7 +34,6 @@ type model struct {
 	all     []*shadow
 	painted int
 	owed    map[Ack]bool // true: was given out
-	given   []reins.FrameID
 }
 
 func after(a, b reins.FrameID) bool { return a.Sequence > b.Sequence && a.Stream >= b.Stream }

@@ -6,16 +6,13 @@ import (
 	"net/http"
 )
 
-// The page under watch draws what time it was when it drew, as a strip of black
+// clockPage is the page under watch. It draws what time it was when it drew, as a strip of black
 // and white blocks along its top: 40 bits of tenths of a millisecond since the
 // epoch, as far as they go, and 8 bits to tell a torn picture from a whole one. The viewer's canvas is
-// read back, and the difference of both clocks, which are one, is the delay.
-const (
-	blocks = 48
-	side   = 16 // pixels of a block; JPEG works in blocks of 8 and 16
-)
-
-// modes are what the page does besides: change four times a second; draw with
+// read back, and the difference of both clocks, which are one, is the delay. Blocks have 16
+// pixels, since JPEG works in blocks of 8 and 16.
+//
+// Its modes are what the page does besides: change four times a second; draw with
 // each frame; scroll a long text with each frame; play noise as video does; nothing.
 const clockPage = `<!doctype html><html lang="en"><title>Clock</title>
 <style>html,body{margin:0;background:#fff;font:15px/1.4 sans-serif;overflow:hidden}
