@@ -56,6 +56,12 @@ const states = {
   reconnecting: async (m, page) => { m.refuse = true; m.cut(); await page.waitForTimeout(2500); },
   revoked: (m) => { m.say({ end: { code: "lease_ended", message: "The lease was revoked." } }); m.cut(); },
   files: async (m, page) => { m.artifacts = files(); await open(page); await page.locator("#tab-files").click(); await page.waitForTimeout(500); },
+  inside: async (m, page) => {
+    const process = (pid, name, mib) => ({ pid, name, memory: mib * 2 ** 20 });
+    m.answers.inspect = { inspection: { incarnation: 1, processes: [process(1, "init", 5), process(7, "browser", 61), process(19, "gpu-process", 24), process(33, "renderer", 88), process(40, "network service", 18)],
+      connections: [{ host: "shop.example", port: 443, since: new Date().toISOString(), up: 5200, down: 481000 }, { host: "fonts.example", port: 443, since: new Date().toISOString(), up: 900, down: 22000 }], files: [] } };
+    await open(page); await page.locator("#tab-inside").click();
+  },
   text: async (m, page) => { m.answers.read = { reading: { markdown: "# Payment\n\nName on card: Maria Lindqvist\nCard number\n\n[Pay 129.00 €]" } }; await open(page); await page.locator("#tab-text").click(); await page.locator("#text-read").click(); },
   preview: async (m, page) => { m.artifacts = files(); await open(page); await page.locator("#tab-files").click(); await page.locator("#files .pic").first().click(); await page.waitForTimeout(400); },
   menu: async (_, page) => { await page.locator("#menu-toggle").click(); },

@@ -422,6 +422,18 @@ await run({
     await page.click("#tab-text");
     await page.click("#text-read");
     await until("the text", async () => (await text(page, "text")) === "# Payment");
+    // VIEW-6: what is inside of the cell.
+    m.answers.inspect = { inspection: { incarnation: 1, processes: [{ pid: 7, name: "renderer", memory: 48 << 20 }, { pid: 1, name: "init", memory: 4 << 20 }],
+      connections: [{ host: "shop.example", port: 443, since: new Date().toISOString(), up: 2000, down: 48000 }], files: [] } };
+    await page.click("#tab-inside");
+    await until("the processes", async () => (await text(page, "inside-processes")).startsWith("renderer"));
+    assert.match(await text(page, "inside-connections"), /shop\.example:443/);
+    assert.match(await text(page, "inside-files"), /empty/);
+    await accessible(page, "the inspector");
+    await page.click("#tab-activity");
+    const asked = m.ops.filter((o) => o.verb === "inspect").length;
+    await page.click("#tab-inside");
+    await until("another look", () => m.ops.filter((o) => o.verb === "inspect").length > asked);
     await end();
   },
 

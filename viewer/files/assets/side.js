@@ -1,6 +1,7 @@
-// The panels beside the picture: what happened, files, the page as text.
+// The panels beside the picture: what happened, files, the page as text, the cell.
 
 import { attr, byId, choice, choose, el, icon, reconcile, say } from "./dom.js";
+import { Inside } from "./inside.js";
 import { failureOf, segment } from "./session.js";
 import { clock, deed, onlyLooks, size, worthTelling } from "./words.js";
 
@@ -9,7 +10,7 @@ import { clock, deed, onlyLooks, size, worthTelling } from "./words.js";
 
 /** @typedef {App & {lease: () => string, blob: (path: string) => Promise<Blob>}} SideApp */
 
-const panels = ["activity", "files", "text"];
+const panels = ["activity", "files", "text", "inside"];
 const previewMost = 8 << 20; // bytes that are shown without asking
 const makers = new Set(["screenshot", "pdf", "click", "navigate", "press", "press_key", "delete_artifact"]);
 
@@ -23,6 +24,7 @@ export class Side {
   constructor(app, embedded) {
     this.app = app;
     this.work = /** @type {HTMLElement} */ (document.querySelector(".work"));
+    this.inside = new Inside(app);
     this.small = matchMedia("(max-width: 1000px)");
     this.open(!this.small.matches && !embedded && choice("side", true), false);
     byId("side-toggle").addEventListener("click", () => this.open(this.work.classList.contains("narrow")));
@@ -42,6 +44,7 @@ export class Side {
   /** @param {boolean} open @param {boolean} [remember] */
   open(open, remember = true) {
     this.work.classList.toggle("narrow", !open);
+    this.#inside();
     attr(byId("side-toggle"), "aria-expanded", String(open));
     if (remember && !this.small.matches) choose("side", open);
   }
@@ -55,6 +58,12 @@ export class Side {
       byId("panel-" + p).hidden = p !== panel;
     }
     if (panel === "files") void this.#files();
+    this.#inside();
+  }
+
+  /** The cell is looked into only while somebody sees what comes of it. */
+  #inside() {
+    this.inside.show(!byId("panel-inside").hidden && !this.work.classList.contains("narrow"));
   }
 
   /** @param {KeyboardEvent} e */

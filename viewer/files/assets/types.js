@@ -2,6 +2,10 @@
 // JSON forms of package reins; see docs/viewer.md.
 
 /**
+ * @typedef {{pid: number, name: string, memory: number}} CellProcess
+ * @typedef {{host: string, port: number, since: string, up: number, down: number}} CellConnection
+ * @typedef {{name: string, size: number, modified: string}} CellFile
+ * @typedef {{incarnation: number, processes: CellProcess[]|null, connections: CellConnection[]|null, files: CellFile[]|null, left?: number}} Inspection
  * @typedef {{incarnation: number, stream: number, sequence: number}} FrameID
  * @typedef {{id: FrameID, tab: string, viewport: number, width: number, height: number, captured: string}} Frame
  * @typedef {{tab: string, url: string, title: string, opener?: string, selected?: boolean, loading?: boolean, crashed?: boolean}} Tab
@@ -56,6 +60,7 @@
  * @property {Control} [control]
  * @property {Viewport} [viewport]
  * @property {string} [clipboard]
+ * @property {Inspection} [inspection]
  * @property {Artifact[]} [artifacts]
  * @property {{markdown: string, left?: number, cursor?: string}} [reading]
  * @property {Tab} [tab]
