@@ -84,8 +84,13 @@ func TestClipboardInFrames(t *testing.T) {
 			}
 		}
 		p.does(reins.Clipboard{Tab: p.tab(), Kind: "paste", Text: "pasté"})
-		p.key(reins.Key{Key: "a", Code: "KeyA", Modifiers: []string{"Control"}})
-		if got := p.does(reins.Clipboard{Tab: p.tab(), Kind: "copy"}).Result.Clipboard; got != "pasté" {
+		got := ""
+		waitFor(t, "what was pasted into the frame is copied out of it", func() bool { // keys wait a quarter of a second at most for a busy page
+			p.key(reins.Key{Key: "a", Code: "KeyA", Modifiers: []string{"Control"}})
+			got = p.does(reins.Clipboard{Tab: p.tab(), Kind: "copy"}).Result.Clipboard
+			return got != ""
+		})
+		if got != "pasté" {
 			t.Errorf("copied %q from the frame", got)
 		}
 	})
