@@ -51,6 +51,11 @@ func (h *Handler) put(ctx context.Context, c *call) error {
 	if a.Size = c.r.ContentLength; a.Size < 0 {
 		a.Size = 0 // unknown
 	}
+	ctx, over, err := c.life(nil) // no byte is taken in for who may not send it any more
+	if err != nil {
+		return err
+	}
+	defer over()
 	body := &sourced{r: c.r.Body}
 	stored := false
 	out, err := c.once(route{id: "putArtifact"}, a, func() (any, error) {
@@ -58,6 +63,8 @@ func (h *Handler) put(ctx context.Context, c *call) error {
 		return h.runtime.Artifacts(c.key()).Put(ctx, a, body)
 	})
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
 	case err != nil:
 		if torn := body.failed(); torn != nil { // the client's end, not the store's
 			err = reins.Errorf(reins.CodeInvalidInput, "the body ended early: %w", torn).In(reins.PhaseArtifact)

@@ -229,6 +229,17 @@ func (h *Handler) admit(rt route, w http.ResponseWriter, r *http.Request) (*call
 	return c, nil
 }
 
+// stillGood refuses a caller whose key ended since it was admitted: nothing begins
+// under it any more.
+func (c *call) stillGood() error {
+	select {
+	case <-c.who.Ended:
+		return errNoKey()
+	default:
+		return nil
+	}
+}
+
 func errNoKey() *reins.Error {
 	return reins.Errorf(reins.CodeUnauthorized, "the request has no valid API key; send one as \"Authorization: Bearer KEY\"").In(reins.PhaseAdmission)
 }
@@ -287,7 +298,9 @@ func (c *call) life(lease <-chan struct{}) (ctx context.Context, done func(), er
 			cancel(errLeaseOver)
 		}
 		// Whatever is being written to a client that takes nothing ends now.
-		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(lastWords))
+		control := http.NewResponseController(c.w)
+		_ = control.SetWriteDeadline(time.Now().Add(lastWords))
+		_ = control.SetReadDeadline(time.Now()) // and what is still to come is not waited for
 	}()
 	return ctx, func() { cancel(errStreamDone); <-over; h.wg.Done() }, nil
 }

@@ -59,6 +59,9 @@ func handle[In, Out any](h *Handler, rt route, serve func(context.Context, *call
 		if err := decodeBody(c.r, &in); err != nil {
 			return err
 		}
+		if err := c.stillGood(); err != nil { // a body may have come late
+			return err
+		}
 		answer := func() (any, error) { return serve(c.r.Context(), c, in) }
 		var out any
 		var err error

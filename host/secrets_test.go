@@ -20,6 +20,7 @@ var pages = []string{
 	"SnapshotResult.Text", // by hideOutline
 	"Reading.Markdown", "ConsoleMessage.Text", "ConsoleMessage.URL", "Request.URL", "Request.Failure",
 	"HumanRequest.Reason", "HumanAnswer.Note",
+	"CellConnection.Host", "CellFile.Name",
 }
 
 // TestEveryTextIsJudged is ACT-11: of each string of a result it is decided

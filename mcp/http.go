@@ -171,6 +171,7 @@ func (h *HTTPHandler) Close() {
 
 // ServeHTTP implements [http.Handler].
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.guard.Pace(w, r)
 	if err := h.guard.Check(r); err != nil {
 		refuse(w, tooLarge(r, err))
 		return

@@ -45,20 +45,21 @@ func policies(s cell.Spec) ([]byte, error) {
 		"AlwaysOpenPdfExternally":   true, // a PDF is a download; its viewer shows nothing that can be read
 
 		// Nothing is installed, remembered or asked on behalf of a person.
-		"ExtensionInstallBlocklist": []string{"*"},
-		"PasswordManagerEnabled":    false,
-		"AutofillAddressEnabled":    false,
-		"AutofillCreditCardEnabled": false,
-		"BrowserSignin":             0,
-		"BrowserGuestModeEnabled":   false,
-		"BrowserAddPersonEnabled":   false,
-		"SyncDisabled":              true,
-		"BackgroundModeEnabled":     false,
-		"PromotionsEnabled":         false,
-		"RestoreOnStartup":          5, // a new page, not what the last run had open
-		"NewTabPageLocation":        "about:blank",
-		"HomepageLocation":          "about:blank",
-		"HomepageIsNewTabPage":      false,
+		"ExtensionInstallBlocklist":    []string{"*"},
+		"PasswordManagerEnabled":       false,
+		"PasswordLeakDetectionEnabled": false,
+		"AutofillAddressEnabled":       false,
+		"AutofillCreditCardEnabled":    false,
+		"BrowserSignin":                0,
+		"BrowserGuestModeEnabled":      false,
+		"BrowserAddPersonEnabled":      false,
+		"SyncDisabled":                 true,
+		"BackgroundModeEnabled":        false,
+		"PromotionsEnabled":            false,
+		"RestoreOnStartup":             5, // a new page, not what the last run had open
+		"NewTabPageLocation":           "about:blank",
+		"HomepageLocation":             "about:blank",
+		"HomepageIsNewTabPage":         false,
 
 		// Silence: what would ask a service (CELL-8).
 		"DefaultSearchProviderEnabled": false,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -18,7 +20,7 @@ import (
 
 // instanceFile is what a running server writes into its directory, so that `reins
 // view` and the other commands find it. Nothing is believed because of it alone: who
-// answers at its address has to know the key.
+// answers at its address has to prove that it knows the secret in it.
 const instanceFile = "instance.json"
 
 // instance says where a running server is.
@@ -26,6 +28,7 @@ type instance struct {
 	URL         string    `json:"url"`                   // for this machine
 	KeyFile     string    `json:"key_file"`              // of its administrator
 	Certificate string    `json:"certificate,omitempty"` // of its TLS, to be trusted there
+	Secret      string    `json:"secret"`                // by which it is known; see server.Proof
 	PID         int       `json:"pid"`
 	Started     time.Time `json:"started"`
 }
@@ -81,8 +84,8 @@ func instances(ctx context.Context) ([]instance, error) {
 	return found, nil
 }
 
-// answers reports whether somebody serves there; a file can be left of a process that
-// was killed.
+// answers reports whether the server that wrote the file serves there: it can be left of
+// a process that was killed, and somebody else can listen there by now.
 func (i instance) answers(ctx context.Context) bool {
 	t, err := transportFor(i.Certificate)
 	if err != nil {
@@ -92,15 +95,18 @@ func (i instance) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, i.URL+"/healthz", nil)
-	if err != nil {
+	if err != nil || i.Secret == "" {
 		return false
 	}
+	challenge := rand.Text()
+	r.Header.Set(server.ChallengeHeader, challenge)
 	res, err := (&http.Client{Transport: t}).Do(r)
 	if err != nil {
 		return false
 	}
 	_ = res.Body.Close()
-	return res.StatusCode == http.StatusOK
+	proof := []byte(server.Proof(i.Secret, challenge))
+	return res.StatusCode == http.StatusOK && hmac.Equal([]byte(res.Header.Get(server.ProofHeader)), proof)
 }
 
 // transportFor carries requests to a server whose certificate, when a file is named,

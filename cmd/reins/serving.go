@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -67,6 +68,7 @@ func (s *serving) start(ctx context.Context, dir string) (_ *serves, err error) 
 	if s.url == "" {
 		s.options.URL = here
 	}
+	s.options.Secret = rand.Text()
 	s.options.Secure = s.options.URL[:6] == "https:"
 	s.options.Dir, s.options.Backends = dir, s.backends(dir)
 	tracer, flush, err := newTracer(ctx, s.otlp, s.log)
@@ -81,7 +83,7 @@ func (s *serving) start(ctx context.Context, dir string) (_ *serves, err error) 
 	if err := r.listen(l); err != nil {
 		return nil, errors.Join(err, r.stop())
 	}
-	i := instance{URL: here, KeyFile: filepath.Join(dir, server.AdminKeyFile), Certificate: absolute(s.cert), PID: os.Getpid(), Started: time.Now().UTC()}
+	i := instance{URL: here, KeyFile: filepath.Join(dir, server.AdminKeyFile), Certificate: absolute(s.cert), Secret: s.options.Secret, PID: os.Getpid(), Started: time.Now().UTC()}
 	remove, err := i.write(dir)
 	if err != nil {
 		return nil, errors.Join(err, r.stop())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ type watchPage struct {
 	door *server.Door
 	http *http.Server
 	url  string
+	word string // by which it is known; see server.Proof
 	key  reins.Token
 	done chan struct{} // closed when it serves no more
 
@@ -71,9 +73,9 @@ func (l *local) openPage() (*watchPage, error) {
 		return nil, listenError("the page at", "127.0.0.1:0", err)
 	}
 	keys := server.NewKeyring()
-	p := &watchPage{url: "http://" + listener.Addr().String(), key: keys.Fresh(), done: make(chan struct{})}
+	p := &watchPage{url: "http://" + listener.Addr().String(), key: keys.Fresh(), word: rand.Text(), done: make(chan struct{})}
 	p.door, err = server.NewDoor(server.DoorOptions{
-		Runtime: localRuntime{l}, Keys: keys, Files: viewer.Files(), URL: p.url, Version: version, Logger: l.options.logger,
+		Runtime: localRuntime{l}, Keys: keys, Files: viewer.Files(), URL: p.url, Secret: p.word, Version: version, Logger: l.options.logger,
 		Projects: func(context.Context) ([]string, error) { return []string{localProject}, nil },
 	})
 	if err != nil {
@@ -99,7 +101,7 @@ func (p *watchPage) announce(dir string) error {
 	if err := server.WritePrivate(key, []byte(string(p.key)+"\n")); err != nil {
 		return err
 	}
-	i := instance{URL: p.url, KeyFile: key, PID: os.Getpid(), Started: time.Now().UTC()}
+	i := instance{URL: p.url, KeyFile: key, Secret: p.word, PID: os.Getpid(), Started: time.Now().UTC()}
 	if _, err := i.write(dir); err != nil {
 		return err
 	}

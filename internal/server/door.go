@@ -34,6 +34,8 @@ type DoorOptions struct {
 	Files fs.FS
 	// URL is where people reach this door: "http://127.0.0.1:7777".
 	URL string
+	// Secret, when not empty, proves at /healthz which server this is; see [Proof].
+	Secret string
 	// ID tells servers apart: its cookie is named after it. Empty is a random one.
 	ID string
 	// Hosts, Origins, AnyHost as in [webguard.Options].

@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"time"
 
@@ -11,9 +14,26 @@ import (
 // readyTime bounds what /readyz asks.
 const readyTime = 2 * time.Second
 
+// The headers by which a server proves who it is to who can read its directory, before
+// it is told a key: another user could listen where a server was that was killed.
+const (
+	ChallengeHeader = "Reins-Challenge"
+	ProofHeader     = "Reins-Proof"
+)
+
+// Proof is what only who knows the secret can answer to a challenge.
+func Proof(secret, challenge string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("reins server " + challenge))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
 // healthz says that the process lives and answers.
-func (d *Door) healthz(w http.ResponseWriter, _ *http.Request) {
+func (d *Door) healthz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
+	if c := r.Header.Get(ChallengeHeader); c != "" && len(c) <= 128 && d.o.Secret != "" {
+		w.Header().Set(ProofHeader, Proof(d.o.Secret, c))
+	}
 	answer(w, http.StatusOK, map[string]string{"status": "ok", "version": d.o.Version})
 }
 

@@ -20,6 +20,7 @@ const (
 	joinLifeMax = time.Hour
 
 	joinsMax    = 1024 // links that nobody has used yet
+	joinsOfKey  = 64   // of one project's key
 	sessionsMax = 1024
 	pagesMax    = 16 // of one session; the one used least lately goes
 	openedMax   = 64 // resources that one page holds
@@ -153,7 +154,18 @@ func (p *people) invite(in api.JoinForm, key *liveKey) (reins.Token, time.Time, 
 	if p.ctx.Err() != nil {
 		return "", time.Time{}, errDraining()
 	}
-	maps.DeleteFunc(p.joins, func(_ capability.Hash, j *join) bool { return !now.Before(j.expires) })
+	maps.DeleteFunc(p.joins, func(_ capability.Hash, j *join) bool { return !now.Before(j.expires) || keyOver(j.key) })
+	if key != nil && key.Project != "" { // one project does not take all places
+		own := 0
+		for _, j := range p.joins {
+			if j.key == key {
+				own++
+			}
+		}
+		if own >= joinsOfKey {
+			return "", time.Time{}, reins.Errorf(reins.CodeQuotaExceeded, "%d links of this key wait to be used already; wait until some have expired", joinsOfKey).In(reins.PhaseAdmission)
+		}
+	}
 	if len(p.joins) >= joinsMax {
 		return "", time.Time{}, reins.Errorf(reins.CodeQuotaExceeded, "%d links wait to be used already; wait until some have expired", joinsMax).In(reins.PhaseAdmission)
 	}

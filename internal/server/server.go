@@ -39,7 +39,7 @@ type Options struct {
 	Agents mcp.Options
 	// The rest is as in [DoorOptions].
 	Files               fs.FS
-	URL                 string
+	URL, Secret         string
 	Hosts, Origins      []string
 	AnyHost             bool
 	Ancestors           []string
@@ -171,7 +171,7 @@ func (s *Server) openDoor(ctx context.Context) error {
 	agents := o.Agents
 	agents.Version, agents.Logger = cmp.Or(agents.Version, o.Version), s.log
 	d := DoorOptions{
-		Runtime: s.truth, Keys: s.keys, Keeper: keeper{s}, Agents: &agents, Files: o.Files, URL: o.URL, ID: id,
+		Runtime: s.truth, Keys: s.keys, Keeper: keeper{s}, Agents: &agents, Files: o.Files, URL: o.URL, Secret: o.Secret, ID: id,
 		Hosts: o.Hosts, Origins: o.Origins, AnyHost: o.AnyHost, Ancestors: o.Ancestors, Ask: o.Ask,
 		Proxies: o.Proxies, OnlyProxies: o.OnlyProxies, Secure: o.Secure, SessionLife: o.SessionLife,
 		Projects: s.store.Projects, Ready: s.ready, Observe: o.Meters.Observe, Version: o.Version, Logger: s.log,

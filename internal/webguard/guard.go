@@ -256,6 +256,7 @@ func printable(s string) string {
 // its body bounded. Refuse answers the rest in the door's own form.
 func (g *Guard) Wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, *reins.Error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.Pace(w, r)
 		if err := g.Check(r); err != nil {
 			drain(w, r.Body)
 			refuse(w, r, reins.AsError(err))
@@ -266,6 +267,43 @@ func (g *Guard) Wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// BodyTime is how long a body may take; one that streams, between two pieces.
+const BodyTime = 15 * time.Second
+
+// Pace ends a connection whose client does not send the body that it announced: of a
+// request that nobody has to know anything for, in all; of a stream, when it stops.
+func (g *Guard) Pace(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return
+	}
+	p := &paced{ReadCloser: r.Body, control: http.NewResponseController(w), rolling: g.streams(r)}
+	p.extend()
+	r.Body = p
+}
+
+// paced is a body that has to come in time.
+type paced struct {
+	io.ReadCloser
+	control *http.ResponseController
+	rolling bool
+	over    bool
+}
+
+func (p *paced) extend() { _ = p.control.SetReadDeadline(time.Now().Add(BodyTime)) } // where there is none, nothing waits
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b)
+	switch {
+	case err == io.EOF && !p.over:
+		p.over = true
+		_ = p.control.SetReadDeadline(time.Time{}) // the answer may take longer
+	case err == nil && p.rolling:
+		p.extend()
+	}
+	return n, err
 }
 
 // CheckListen refuses to listen off loopback without authentication (MCP-7):

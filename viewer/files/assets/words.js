@@ -63,6 +63,7 @@ const verbs = {
   list_tabs: ["is looking at the tabs", "looked at the tabs", "look at the tabs"],
   pointer: ["is using the mouse", "used the mouse", "use the mouse"],
   touch: ["is touching the page", "touched the page", "touch the page"],
+  input: ["is using the page", "used the page", "use the page"],
   key: ["is typing", "typed", "type"],
   insert_text: ["is typing", "typed", "type"],
   clipboard: ["is using the clipboard", "used the clipboard", "use the clipboard"],
@@ -91,7 +92,7 @@ const reasons = {
 };
 
 /** Verbs that say little to people; the list leaves them out. */
-const quiet = new Set(["control", "list_artifacts", "read_artifact", "set_viewport", "refresh", "list_tabs", "renew_control", "releaseParticipant", "inspect"]);
+const quiet = new Set(["control", "list_artifacts", "read_artifact", "set_viewport", "refresh", "list_tabs", "renew_control", "releaseParticipant", "inspect", "viewport"]);
 
 /** @param {T.Activity} a */
 export const worthTelling = (a) => !quiet.has(a.verb) || a.outcome === "failed" && a.role === "agent";
