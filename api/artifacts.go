@@ -56,6 +56,10 @@ func (h *Handler) put(ctx context.Context, c *call) error {
 		return err
 	}
 	defer over()
+	// A body that still comes is not waited for. Only while it does: a deadline that
+	// passes in between would end the connection's later requests.
+	stop := context.AfterFunc(ctx, func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Now()) })
+	defer stop()
 	body := &sourced{r: c.r.Body}
 	stored := false
 	out, err := c.once(route{id: "putArtifact"}, a, func() (any, error) {

@@ -298,9 +298,7 @@ func (c *call) life(lease <-chan struct{}) (ctx context.Context, done func(), er
 			cancel(errLeaseOver)
 		}
 		// Whatever is being written to a client that takes nothing ends now.
-		control := http.NewResponseController(c.w)
-		_ = control.SetWriteDeadline(time.Now().Add(lastWords))
-		_ = control.SetReadDeadline(time.Now()) // and what is still to come is not waited for
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(lastWords))
 	}()
 	return ctx, func() { cancel(errStreamDone); <-over; h.wg.Done() }, nil
 }

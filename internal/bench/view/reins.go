@@ -187,12 +187,12 @@ func (w *served) crowd(ctx context.Context, n int, long time.Duration) error {
 	for i := range n {
 		l, err := w.join(ctx, fmt.Sprintf("viewer %d of %d", i, n))
 		if err != nil {
-			return err
+			return fmt.Errorf("viewer %d cannot come in: %w", i, err)
 		}
 		defer l.Release(context.Background()) //nolint:errcheck // the server ends soon
 		sub, err := l.Subscribe(ctx, reins.SubscribeOptions{})
 		if err != nil {
-			return err
+			return fmt.Errorf("viewer %d cannot watch: %w", i, err)
 		}
 		wg.Go(func() {
 			defer sub.Close()
