@@ -45,7 +45,7 @@ func (h *Handler) artifactRoutes() {
 
 // put stores the body. Under an idempotency key the bytes are compared with
 // those that were stored under it.
-func (h *Handler) put(ctx context.Context, c *call) error {
+func (h *Handler) put(_ context.Context, c *call) error {
 	q := c.r.URL.Query()
 	a := reins.Artifact{Kind: q.Get("kind"), MediaType: q.Get("media_type"), Name: q.Get("name"), LeaseID: q.Get("lease"), Owner: q.Get("owner")}
 	if a.Size = c.r.ContentLength; a.Size < 0 {
